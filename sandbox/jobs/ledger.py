@@ -1,0 +1,116 @@
+"""The event ledger: what happened to a job, in the order in which it happened.
+
+A file of JSON lines, written with ``O_APPEND``, one ``write`` a line, so that the worker's parent, its children and
+a signal handler can all write to it and every reader sees whole lines in one order. It needs no connection, so it
+still tells the truth when the database can not be reached or a transaction is rolled back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox.errors import BadSetting
+
+KINDS = {
+    "queued": "the message was sent",
+    "accepted": "a worker process took the message; from here the limits count",
+    "started": "the row went from pending to running",
+    "soft signal": "the soft limit's signal was delivered, at the line given",
+    "caught": "an except clause of the task caught the signal",
+    "swallowed": "the signal was delivered, yet its exception never left the task",
+    "item done": "one item of the batch is finished",
+    "item failed": "one item of the batch was given up",
+    "committed": "a write of the task was committed",
+    "finished": "the row reached a terminal state",
+    "returned": "the attempt is over: the task function returned or raised",
+    "killed": "the worker's parent saw the process die, or killed it at the hard limit",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    seq: int  # place in the ledger, from 0
+    at: float  # seconds since the epoch, the machine's clock
+    kind: str
+    job: str | None
+    pid: int
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+class Ledger:
+    """The ledger in the file `path`; created by the first event."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def append(self, kind: str, job: str | None = None, **data: Any) -> None:
+        """Write one event. Raises BadSetting for an unknown kind or for data that is not JSON."""
+        if kind not in KINDS:
+            raise BadSetting(f"{kind!r} is not a kind of event; the kinds are {', '.join(KINDS)}.")
+        try:
+            text = json.dumps({"at": time.time(), "kind": kind, "job": job, "pid": os.getpid(), **data})
+        except (TypeError, ValueError) as error:
+            raise BadSetting(f"an event's data must be JSON: {error}") from None
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, text.encode() + b"\n")
+        finally:
+            os.close(handle)
+
+    def read(self, job: str | None = None, kind: str | None = None) -> list[Event]:
+        """The events in order, those of one job or one kind where asked. A line cut off by a crash is left out."""
+        return [e for e in self._events() if (job is None or e.job == job) and (kind is None or e.kind == kind)]
+
+    def _events(self) -> Iterator[Event]:
+        try:
+            lines = self.path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return
+        for seq, line in enumerate(lines):
+            try:
+                fields = json.loads(line)
+                yield Event(
+                    seq=seq,
+                    at=fields.pop("at"),
+                    kind=fields.pop("kind"),
+                    job=fields.pop("job"),
+                    pid=fields.pop("pid"),
+                    data=fields,
+                )
+            except (ValueError, KeyError, AttributeError):
+                continue
+
+    def clear(self) -> None:
+        """Forget every event; writers go on at the start of the file."""
+        if self.path.exists():
+            os.truncate(self.path, 0)
+
+
+class MemoryLedger(Ledger):
+    """A ledger in a list, for checks that need no worker. `clock` returns seconds."""
+
+    def __init__(self, clock: Any = time.time) -> None:
+        self._clock = clock
+        self._list: list[Event] = []
+
+    def append(self, kind: str, job: str | None = None, **data: Any) -> None:
+        if kind not in KINDS:
+            raise BadSetting(f"{kind!r} is not a kind of event; the kinds are {', '.join(KINDS)}.")
+        try:
+            data = json.loads(json.dumps(data))
+        except (TypeError, ValueError) as error:
+            raise BadSetting(f"an event's data must be JSON: {error}") from None
+        event = Event(seq=len(self._list), at=self._clock(), kind=kind, job=job, pid=os.getpid(), data=data)
+        self._list.append(event)
+
+    def _events(self) -> Iterator[Event]:
+        yield from self._list
+
+    def clear(self) -> None:
+        self._list.clear()

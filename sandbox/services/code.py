@@ -1,0 +1,88 @@
+"""Worker files: the files in a lab's work folder that the kernel and the worker both import.
+
+Loaded by content: when any of them has changed since it was imported, all are imported anew at the next use. So an
+edit is seen by a worker that is running, and one file may import another.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import importlib
+import importlib.util
+import keyword
+import linecache
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from sandbox.errors import BadWorkerFile
+
+_loaded: dict[str, str] = {}  # path -> digest of the text that was imported
+
+
+def check_name(name: str, folder: Path) -> Path:
+    """The path of worker file `name`; raises BadWorkerFile for a name that could not be imported, or not safely."""
+    name = name.removesuffix(".py")
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+        raise BadWorkerFile(f"{name!r} is not a module name: use letters, digits and _, for example `%%worker_file imports`.")
+    path = folder / f"{name}.py"
+    taken = name in sys.builtin_module_names or hasattr(builtins, name)
+    if not taken:
+        module = sys.modules.get(name)
+        if module is not None:
+            taken = Path(getattr(module, "__file__", None) or "").parent != folder
+        else:
+            spec = importlib.util.find_spec(name)
+            taken = spec is not None and Path(spec.origin or "").parent != folder
+    if taken:
+        raise BadWorkerFile(f"a module named {name!r} exists already and yours would hide it: choose another name.")
+    return path
+
+
+def write(name: str, text: str, folder: Path) -> Path:
+    """Write worker file `name`; an unchanged text leaves the file as it is."""
+    path = check_name(name, folder)
+    data = text.encode()
+    if not path.is_file() or path.read_bytes() != data:
+        path.write_bytes(data)
+    return path
+
+
+def load(path: Path) -> ModuleType:
+    """Import the worker file `path` as it is now; raises what importing it raises."""
+    folder = path.parent
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    digests = {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.py")}
+    known = {file: digest for file, digest in _loaded.items() if Path(file).parent == folder}
+    if any(digests.get(file) != digest for file, digest in known.items()):
+        forget(folder)
+    importlib.invalidate_caches()
+    linecache.checkcache()
+    module = sys.modules.get(path.stem)
+    if module is not None and getattr(module, "__file__", None) == str(path):
+        return module
+    # Two edits within one second can have the same size and time, which is all that a .pyc is judged by.
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        module = importlib.import_module(path.stem)
+    except BaseException:
+        forget(folder)
+        raise
+    finally:
+        sys.dont_write_bytecode = before
+    for other in list(sys.modules.values()):
+        file = getattr(other, "__file__", None)
+        if file in digests:
+            _loaded[file] = digests[file]
+    return module
+
+
+def forget(folder: Path) -> None:
+    """Drop every module that came from `folder`, so that it is imported anew."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).parent == folder:
+            del sys.modules[name]
+            _loaded.pop(file, None)

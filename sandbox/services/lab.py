@@ -1,0 +1,469 @@
+"""``Lab``: a private Redis, PostgreSQL and Celery worker, opened from a notebook and closed with it."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import psycopg
+import redis
+
+from sandbox.errors import BadSetting, NoLabOpen, NotSendable, PoolIgnoresLimits, StackFailed, WaitedInVain
+from sandbox.jobs import JobRow, Ledger, PgStore, State
+from sandbox.services import code
+from sandbox.services.shared import Servers, private_servers, shared_servers
+from sandbox.services.stack import Stack
+from sandbox.services.table import Table
+
+if TYPE_CHECKING:
+    from celery import Celery
+    from celery.result import AsyncResult
+
+    from sandbox.services.worker_app import WorkerSettings
+
+LIMITS_HOLD = "prefork"
+POOLS = ("prefork", "threads", "solo", "gevent", "eventlet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """The worker that is running: what it was started with."""
+
+    pid: int
+    pool: str
+    concurrency: int
+    soft_time_limit: float | None
+    time_limit: float | None
+    log: Path
+
+    @property
+    def enforces_limits(self) -> bool:
+        return self.pool == LIMITS_HOLD
+
+
+class SubmittedJob:
+    """A job that was sent to the worker: its row, its events, and Celery's own opinion of it."""
+
+    def __init__(self, lab: Lab, job_id: str, result: AsyncResult[Any]) -> None:
+        self.id, self._lab, self._result = job_id, lab, result
+
+    @property
+    def row(self) -> JobRow:
+        return self._lab.jobs.get(self.id)
+
+    @property
+    def events(self) -> list[Any]:
+        return self._lab.ledger.read(self.id)
+
+    @property
+    def celery_state(self) -> str:
+        """What Celery's result backend says: it knows about the message, not about the job row."""
+        return self._result.state
+
+    def wait(self, seconds: float = 60) -> JobRow:
+        """Wait until the attempt is over, then return the row, whatever its state.
+
+        Raises WaitedInVain after `seconds` (the job goes on), StackFailed when the worker has died.
+        """
+        until = time.monotonic() + seconds
+        while not self._result.ready():
+            if not self._lab.stack.is_up("worker"):
+                raise StackFailed(
+                    f"the worker has died, so nobody works on job {self.id[:8]}; its row says {self.row.state}. "
+                    "lab.worker() starts another worker."
+                )
+            if time.monotonic() > until:
+                last = self.events[-1].kind if self.events else "nothing"
+                raise WaitedInVain(
+                    f"job {self.id[:8]} is not over after {seconds:g} s; it goes on without you. Its row says "
+                    f"{self.row.state}, its last event is {last!r}. Wait longer with wait(seconds=...), or look at lab.log()."
+                )
+            time.sleep(0.01)
+        return self.row
+
+    def __repr__(self) -> str:
+        row = self.row
+        progress = f", {row.done} of {row.total} done" if row.total is not None else ""
+        return f"<job {self.id[:8]} {row.task}: {row.state}{progress}{f', {row.why}' if row.why else ''}>"
+
+
+class Lab:
+    """One lesson's servers. ``Lab.open("03")`` opens it, the end of the kernel closes it, however it ends.
+
+    ``lab.db`` is a psycopg connection in autocommit, ``lab.redis`` a Redis client, ``lab.jobs`` the job rows,
+    ``lab.ledger`` the events. A lab is used by the process and the thread that opened it.
+    """
+
+    _open: ClassVar[Lab | None] = None
+    _ended: ClassVar[dict[str, int]] = {}  # jobs by state, of the labs this process has closed
+
+    def __init__(self, name: str, stack: Stack, servers: Servers) -> None:
+        self.name, self.stack, self.servers = name, stack, servers
+        self.work = stack.folder / "work"
+        self.work.mkdir()
+        self.ledger = Ledger(stack.folder / "ledger.jsonl")
+        self.jobs = PgStore(servers.dsn)
+        self._db: psycopg.Connection[Any] | None = None
+        self._redis: redis.Redis | None = None
+        self._app: Celery | None = None
+        self._worker: Worker | None = None
+
+    # -- opening and closing --------------------------------------------------------------------------------------
+
+    @classmethod
+    def open(
+        cls,
+        name: str = "lab",
+        *,
+        worker: bool = True,
+        quiet: bool = False,
+        **options: Any,
+    ) -> Lab:
+        """Start Redis, PostgreSQL and, unless `worker` is false, a worker; return when all are ready.
+
+        `options` are those of ``lab.worker``. A lab that this kernel has open already is closed first, with its data.
+        ``SANDBOX_REDIS_URL`` and ``SANDBOX_DATABASE_URL`` put a real server in the place of a private one; the lab
+        then has a key prefix and a database of its own, removed when it closes.
+        Raises MissingProgram, StackFailed, BadSetting, PoolIgnoresLimits.
+        """
+        options = _worker_options(**options)
+        if cls._open is not None:
+            cls._open.close()
+        say: Callable[[str], None] = (lambda _: None) if quiet else print
+        stack = Stack(say)
+        try:
+            servers = shared_servers(stack) or private_servers(stack)
+            lab = cls(name, stack, servers)
+            specs = [*servers.programs, *([lab._worker_program(options)] if worker else [])]
+            stack.open(specs)
+            stack.wait_ready(*(spec["name"] for spec in specs))
+            servers.prepare()
+        except BaseException:
+            stack.close()
+            raise
+        if worker:
+            lab._worker = lab._started(options)
+        cls._open = lab
+        if not quiet:
+            print(lab)
+        return lab
+
+    @classmethod
+    def current(cls) -> Lab:
+        """The lab this kernel has open; raises NoLabOpen."""
+        if cls._open is None or cls._open.stack.owner != os.getpid():
+            raise NoLabOpen('no lab is open here. Run this first: lab = Lab.open("03")')
+        return cls._open
+
+    def close(self) -> None:
+        """Stop everything and remove it. Closing twice is harmless."""
+        if self.stack.closed or self.stack.owner != os.getpid():
+            return
+        with contextlib.suppress(Exception):
+            for state, count in self.jobs.counts().items():
+                Lab._ended[state] = Lab._ended.get(state, 0) + count
+        self.jobs.close()
+        for connection in (self._db, self._redis):
+            if connection is not None:
+                with contextlib.suppress(Exception):
+                    connection.close()
+        if self._app is not None:
+            with contextlib.suppress(Exception):
+                self._app.close()
+        code.forget(self.work)
+        with contextlib.suppress(ValueError):
+            sys.path.remove(str(self.work))
+        self.stack.close()
+        if Lab._open is self:
+            Lab._open = None
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.stack.closed:
+            return f"Lab {self.name} is closed."
+        worker = self._worker
+        text = f"{worker.pool} worker with {worker.concurrency} process{'es' * (worker.concurrency != 1)}" if worker else "no worker"
+        return f"Lab {self.name} is open: {self.servers.described}, {text}."
+
+    @classmethod
+    def summary(cls) -> dict[str, int]:
+        """Jobs by state, over every lab this process has opened; what ``course check`` reads at the end."""
+        found = dict(cls._ended)
+        if cls._open is not None and not cls._open.stack.closed:
+            for state, count in cls._open.jobs.counts().items():
+                found[state] = found.get(state, 0) + count
+        return dict(sorted(found.items()))
+
+    # -- the servers ----------------------------------------------------------------------------------------------
+
+    @property
+    def db(self) -> psycopg.Connection[Any]:
+        """A connection in autocommit; a new one if the last was closed or broken."""
+        if self._db is None or self._db.closed:
+            self._db = psycopg.connect(self.servers.dsn, autocommit=True)
+        return self._db
+
+    @property
+    def redis(self) -> redis.Redis:
+        if self._redis is None:
+            self._redis = self.servers.redis_client()
+        return self._redis
+
+    def query(self, sql: str, *params: Any) -> Table:
+        """Run one statement on ``lab.db`` and return its rows as a table (empty for a statement without any)."""
+        cursor = self.db.execute(sql, params or None)  # type: ignore[call-overload]
+        if cursor.description is None:
+            return Table((), [])
+        return Table([column.name for column in cursor.description], cursor.fetchall())
+
+    @property
+    def app(self) -> Celery:
+        """The Celery application, on the sending side."""
+        if self._app is None:
+            from sandbox.services.worker_app import make_app
+
+            self._app = make_app(self._settings())
+        return self._app
+
+    def log(self, name: str = "worker", lines: int = 20) -> None:
+        """Print the end of a log: "worker", "postgres", "redis" or "sidecar"."""
+        if not self.stack.log(name).exists():
+            names = ", ".join(sorted(path.stem for path in self.stack.folder.glob("*.log")))
+            raise BadSetting(f"there is no log {name!r}; there are {names}.")
+        print("\n".join(self.stack.tail(name, lines)) or "(empty)")
+
+    # -- the worker -----------------------------------------------------------------------------------------------
+
+    def worker(self, **options: Any) -> Worker:
+        """Start the worker anew with these options, and return it when it is ready.
+
+        Options: `concurrency` (processes, default 1), `pool` (default "prefork"), `soft_time_limit` and `time_limit`
+        (seconds, the command line's limits), `include` (worker files with Celery tasks of their own),
+        `limits_may_be_ignored` (true to be allowed a pool on which no limit works). A task that is running is killed.
+        """
+        options = _worker_options(**options)
+        self.stack.stop("worker")
+        self._worker = None
+        self.stack.start(self._worker_program(options))
+        self.stack.wait_ready("worker")
+        self._worker = self._started(options)
+        return self._worker
+
+    def _started(self, options: dict[str, Any]) -> Worker:
+        pid = self.stack.pid("worker")
+        assert pid is not None
+        fields = {k: options[k] for k in ("pool", "concurrency", "soft_time_limit", "time_limit")}
+        return Worker(pid=pid, log=self.stack.log("worker"), **fields)
+
+    def _settings(self) -> WorkerSettings:
+        from sandbox.services.worker_app import WorkerSettings
+
+        return WorkerSettings(**self._settings_fields())
+
+    def _settings_fields(self) -> dict[str, str]:
+        return {
+            "redis_url": self.servers.redis_url,
+            "prefix": self.servers.prefix,
+            "dsn": self.servers.dsn,
+            "ledger": str(self.ledger.path),
+            "work": str(self.work),
+            "ready": str(self.stack.folder / "worker.ready"),
+        }
+
+    def _worker_program(self, options: dict[str, Any]) -> dict[str, Any]:
+        argv = [sys.executable, "-m", "celery", "-A", "sandbox.services.worker_app", "worker", "-l", "INFO"]
+        argv += ["-P", options["pool"], "-c", str(options["concurrency"]), "-n", f"lab@{self.stack.id}"]
+        argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+        for flag, name in (("--soft-time-limit", "soft_time_limit"), ("--time-limit", "time_limit")):
+            if options[name] is not None:
+                argv += [flag, str(options[name])]
+        if options["include"]:
+            argv += ["-I", ",".join(options["include"])]
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SANDBOX_", "CELERY_"))}
+        env |= {
+            # Not from WorkerSettings: importing Celery takes half a second, which the worker spends meanwhile.
+            "SANDBOX_WORKER": json.dumps(self._settings_fields()),
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(self.work), os.environ.get("PYTHONPATH", "")])),
+            # The worker runs as whoever runs the notebook, also in a container; it reads nothing but JSON.
+            "C_FORCE_ROOT": "1",
+            "NO_COLOR": "1",
+        }
+        ready = {"path": str(self.stack.folder / "worker.ready")}
+        return self.stack._program("worker", argv, ready=ready) | {"env": env, "cwd": str(self.work)}
+
+    # -- jobs -----------------------------------------------------------------------------------------------------
+
+    def write_file(self, name: str, text: str) -> Any:
+        """Write worker file `name` and import it here; returns the module. Raises what importing it raises."""
+        return code.load(code.write(name, text, self.work))
+
+    def submit(
+        self,
+        function: Callable[..., Any],
+        kwargs: dict[str, Any] | None = None,
+        *,
+        soft_time_limit: float | None = None,
+        time_limit: float | None = None,
+        total: int | None = None,
+        max_attempts: int = 1,
+    ) -> SubmittedJob:
+        """Add a job row and send the message that runs ``function(job, **kwargs)`` in the worker.
+
+        `function` stands in a worker file (a cell that begins with ``%%worker_file NAME``). The limits, in seconds,
+        travel in the message. Raises NotSendable, BadSetting.
+        """
+        kwargs = kwargs or {}
+        file = self._file_of(function)
+        _require_json(kwargs)
+        soft, hard = _limit("soft_time_limit", soft_time_limit), _limit("time_limit", time_limit)
+        if self._worker is not None and (soft or hard) and not self._worker.enforces_limits:
+            raise PoolIgnoresLimits(_ignored(self._worker.pool))
+        row = self.jobs.add(
+            function.__name__,
+            kwargs,
+            soft_limit_seconds=soft,
+            hard_limit_seconds=hard,
+            total=total,
+            max_attempts=max_attempts,
+        )
+        self.ledger.append("queued", row.id, task=row.task)
+        from sandbox.services.worker_app import TASK
+
+        message = {"file": str(file), "function": function.__name__, "kwargs": kwargs}
+        try:
+            sent = self.app.send_task(TASK, kwargs=message, task_id=row.id, soft_time_limit=soft, time_limit=hard)
+        except Exception as error:
+            self.jobs.finish(row.id, State.FAILED, f"could not be sent: {error}")
+            raise
+        return SubmittedJob(self, row.id, sent)
+
+    def run(self, function: Callable[..., Any], kwargs: dict[str, Any] | None = None, **options: Any) -> SubmittedJob:
+        """``submit``, then wait until the attempt is over. `seconds` (default 60) bounds the waiting."""
+        seconds = options.pop("seconds", 60)
+        job = self.submit(function, kwargs, **options)
+        job.wait(seconds)
+        return job
+
+    def kill(self, job: SubmittedJob) -> None:
+        """SIGKILL the process that runs `job`, as the kernel does when memory runs out."""
+        started = self.ledger.read(job.id, "started")
+        if not started or job.row.state != State.RUNNING:
+            raise BadSetting(f"job {job.id[:8]} is {job.row.state}, not running: there is no process to kill.")
+        os.kill(started[-1].pid, signal.SIGKILL)
+
+    def reset(self) -> str:
+        """Empty the job table, the tables made since, Redis and the ledger. Says what became of a running task."""
+        running = self._running()
+        restarted = None
+        if running and self._worker is not None:
+            fields = self._worker
+            restarted = {
+                "pool": fields.pool,
+                "concurrency": fields.concurrency,
+                "soft_time_limit": fields.soft_time_limit,
+                "time_limit": fields.time_limit,
+                "limits_may_be_ignored": True,
+            }
+            self.stack.stop("worker")
+        tables = [row[0] for row in self.query("select tablename from pg_tables where schemaname = 'public'")]
+        made = [name for name in tables if name != "jobs"]
+        if made:
+            names = psycopg.sql.SQL(", ").join(map(psycopg.sql.Identifier, made))
+            self.db.execute(psycopg.sql.SQL("drop table {} cascade").format(names))
+        self.db.execute("truncate jobs")
+        self.servers.clear_redis(self.redis)
+        self.ledger.clear()
+        if restarted:
+            self.worker(**restarted)
+            ids = ", ".join(job_id[:8] for job_id in running)
+            return f"Reset. {len(running)} running task{'s' * (len(running) != 1)} ({ids}) was killed with its worker, and a new worker started."
+        return "Reset. No task was running; the worker was left as it is."
+
+    def _running(self) -> list[str]:
+        over = {e.job for e in self.ledger.read() if e.kind in ("returned", "killed")}
+        return [e.job for e in self.ledger.read(kind="accepted") if e.job and e.job not in over]
+
+    def _file_of(self, function: Any) -> Path:
+        name = getattr(function, "__name__", None)
+        module = sys.modules.get(getattr(function, "__module__", ""))
+        file = Path(getattr(module, "__file__", None) or "")
+        if name is None or file.parent != self.work or getattr(module, name, None) is not function:
+            what = name or repr(function)
+            raise NotSendable(
+                f"{what} is not a function of a worker file, so the worker can not import it. Define it at the top "
+                "level of a cell that begins with `%%worker_file NAME`, run that cell, then submit it."
+            )
+        return file
+
+
+def _worker_options(
+    *,
+    concurrency: int = 1,
+    pool: str = LIMITS_HOLD,
+    soft_time_limit: float | None = None,
+    time_limit: float | None = None,
+    include: tuple[str, ...] | list[str] = (),
+    limits_may_be_ignored: bool = False,
+) -> dict[str, Any]:
+    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or not 1 <= concurrency <= 64:
+        raise BadSetting(f"concurrency={concurrency!r}: write a whole number of processes from 1 to 64.")
+    if pool not in POOLS:
+        raise BadSetting(f"pool={pool!r}: the pools are {', '.join(POOLS)}.")
+    if pool != LIMITS_HOLD and not limits_may_be_ignored:
+        raise PoolIgnoresLimits(_ignored(pool))
+    return {
+        "concurrency": concurrency,
+        "pool": pool,
+        "soft_time_limit": _limit("soft_time_limit", soft_time_limit),
+        "time_limit": _limit("time_limit", time_limit),
+        "include": list(include),
+    }
+
+
+def _ignored(pool: str) -> str:
+    return (
+        f"the {pool} pool ignores soft and hard time limits without a warning; only prefork enforces them. Use "
+        f'lab.worker(pool="prefork"), or lab.worker(pool="{pool}", limits_may_be_ignored=True) and no limits, to see it.'
+    )
+
+
+def _limit(name: str, value: Any) -> float | None:
+    """A limit in seconds, or None. A wrong type in a message kills the worker that reads it, and the next one too."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise BadSetting(f"{name}={value!r}: write a number of seconds above zero, for example {name}=2.")
+    return value
+
+
+def _require_json(kwargs: Any) -> None:
+    if not isinstance(kwargs, dict) or not all(isinstance(key, str) for key in kwargs):
+        raise NotSendable('kwargs is a dict of the function\'s arguments, for example kwargs={"rows": [1, 2]}.')
+    for key, value in kwargs.items():
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise NotSendable(f"argument {key!r} can not be sent as JSON ({error}): send text, numbers, lists, dicts.") from None
+        if "\\u0000" in text:
+            raise NotSendable(f"argument {key!r} holds a NUL character, which PostgreSQL can not store: remove it.")
+
+
+@atexit.register
+def _close_at_exit() -> None:
+    if Lab._open is not None:
+        Lab._open.close()
