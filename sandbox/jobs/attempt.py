@@ -140,13 +140,13 @@ class _Listener:
 
     def __enter__(self) -> _Listener:
         # Only a main thread can have a signal handler; a pool of threads has no soft limit to listen for either.
-        self._on = SOFT_SIGNAL is not None and threading.current_thread() is threading.main_thread()
-        if self._on:
+        self._on = threading.current_thread() is threading.main_thread()
+        if SOFT_SIGNAL is not None and self._on:
             self._before = signal.signal(SOFT_SIGNAL, self._heard)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._on:
+        if SOFT_SIGNAL is not None and self._on:
             signal.signal(SOFT_SIGNAL, self._before)
 
     def _heard(self, signum: int, frame: FrameType | None) -> None:
@@ -165,6 +165,7 @@ def run_attempt(job: Job, body: Callable[..., Any], args: dict[str, Any], *, lea
     """
     row = job._store.start(job.id, lease_seconds=lease_seconds)
     if row is None:
+        job.close()
         return None
     job.total = row.total
     job._ledger.append("started", job.id, attempt=row.attempt)

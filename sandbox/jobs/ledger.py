@@ -43,23 +43,32 @@ class Event:
     data: dict[str, Any] = field(default_factory=dict)
 
 
+def _checked(kind: str, event: dict[str, Any]) -> str:
+    if kind not in KINDS:
+        raise BadSetting(f"{kind!r} is not a kind of event; the kinds are {', '.join(KINDS)}.")
+    try:
+        return json.dumps(event)
+    except (TypeError, ValueError) as error:
+        raise BadSetting(f"an event's data must be JSON: {error}") from None
+
+
 class Ledger:
     """The ledger in the file `path`; created by the first event."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
-    def append(self, kind: str, job: str | None = None, **data: Any) -> None:
+    def append(self, kind: str, job: str | None = None, /, **data: Any) -> None:
         """Write one event. Raises BadSetting for an unknown kind or for data that is not JSON."""
-        if kind not in KINDS:
-            raise BadSetting(f"{kind!r} is not a kind of event; the kinds are {', '.join(KINDS)}.")
+        event = {"at": time.time(), "kind": kind, "job": job, "pid": os.getpid(), "data": data}
+        line = _checked(kind, event).encode() + b"\n"
+        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            text = json.dumps({"at": time.time(), "kind": kind, "job": job, "pid": os.getpid(), **data})
-        except (TypeError, ValueError) as error:
-            raise BadSetting(f"an event's data must be JSON: {error}") from None
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(handle, text.encode() + b"\n")
+            size = os.fstat(handle).st_size
+            # Behind a line that was cut off ours would be lost with it.
+            if size and os.pread(handle, 1, size - 1) not in (b"\n", b""):
+                line = b"\n" + line
+            os.write(handle, line)
         finally:
             os.close(handle)
 
@@ -75,16 +84,10 @@ class Ledger:
         for seq, line in enumerate(lines):
             try:
                 fields = json.loads(line)
-                yield Event(
-                    seq=seq,
-                    at=fields.pop("at"),
-                    kind=fields.pop("kind"),
-                    job=fields.pop("job"),
-                    pid=fields.pop("pid"),
-                    data=fields,
-                )
-            except (ValueError, KeyError, AttributeError):
+                event = Event(seq=seq, **fields)
+            except (ValueError, TypeError):
                 continue
+            yield event
 
     def clear(self) -> None:
         """Forget every event; writers go on at the start of the file."""
@@ -99,13 +102,8 @@ class MemoryLedger(Ledger):
         self._clock = clock
         self._list: list[Event] = []
 
-    def append(self, kind: str, job: str | None = None, **data: Any) -> None:
-        if kind not in KINDS:
-            raise BadSetting(f"{kind!r} is not a kind of event; the kinds are {', '.join(KINDS)}.")
-        try:
-            data = json.loads(json.dumps(data))
-        except (TypeError, ValueError) as error:
-            raise BadSetting(f"an event's data must be JSON: {error}") from None
+    def append(self, kind: str, job: str | None = None, /, **data: Any) -> None:
+        data = json.loads(_checked(kind, data))
         event = Event(seq=len(self._list), at=self._clock(), kind=kind, job=job, pid=os.getpid(), data=data)
         self._list.append(event)
 

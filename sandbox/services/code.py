@@ -25,7 +25,9 @@ def check_name(name: str, folder: Path) -> Path:
     """The path of worker file `name`; raises BadWorkerFile for a name that could not be imported, or not safely."""
     name = name.removesuffix(".py")
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
-        raise BadWorkerFile(f"{name!r} is not a module name: use letters, digits and _, for example `%%worker_file imports`.")
+        raise BadWorkerFile(
+            f"{name!r} is not a module name: use letters, digits and _, for example `%%worker_file imports`."
+        )
     path = folder / f"{name}.py"
     taken = name in sys.builtin_module_names or hasattr(builtins, name)
     if not taken:
@@ -55,8 +57,8 @@ def load(path: Path) -> ModuleType:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     digests = {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.py")}
-    known = {file: digest for file, digest in _loaded.items() if Path(file).parent == folder}
-    if any(digests.get(file) != digest for file, digest in known.items()):
+    # Also one that was imported without us, as a worker's `include` is: nobody knows what it was made from.
+    if any(digests.get(file) != _loaded.get(file) for file in _imported_from(folder)):
         forget(folder)
     importlib.invalidate_caches()
     linecache.checkcache()
@@ -72,17 +74,21 @@ def load(path: Path) -> ModuleType:
         raise
     finally:
         sys.dont_write_bytecode = before
-    for other in list(sys.modules.values()):
-        file = getattr(other, "__file__", None)
-        if file in digests:
-            _loaded[file] = digests[file]
+    for file in _imported_from(folder):
+        _loaded[file] = digests.get(file, "")
     return module
+
+
+def _imported_from(folder: Path) -> dict[str, str]:
+    """The modules that came from `folder`: file and name."""
+    files = {getattr(module, "__file__", None): name for name, module in list(sys.modules.items())}
+    return {file: name for file, name in files.items() if isinstance(file, str) and Path(file).parent == folder}
 
 
 def forget(folder: Path) -> None:
     """Drop every module that came from `folder`, so that it is imported anew."""
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file and Path(file).parent == folder:
-            del sys.modules[name]
-            _loaded.pop(file, None)
+    for file, name in _imported_from(folder).items():
+        del sys.modules[name]
+        _loaded.pop(file, None)
+    for kept in (folder / "__pycache__").glob("*.pyc"):
+        kept.unlink(missing_ok=True)

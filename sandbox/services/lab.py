@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -75,7 +76,7 @@ class SubmittedJob:
         Raises WaitedInVain after `seconds` (the job goes on), StackFailed when the worker has died.
         """
         until = time.monotonic() + seconds
-        while not self._result.ready():
+        while not self._lab._asked(self._result.ready):
             if not self._lab.stack.is_up("worker"):
                 raise StackFailed(
                     f"the worker has died, so nobody works on job {self.id[:8]}; its row says {self.row.state}. "
@@ -111,7 +112,7 @@ class Lab:
         self.work = stack.folder / "work"
         self.work.mkdir()
         self.ledger = Ledger(stack.folder / "ledger.jsonl")
-        self.jobs = PgStore(servers.dsn)
+        self._jobs = PgStore(servers.dsn)
         self._db: psycopg.Connection[Any] | None = None
         self._redis: redis.Redis | None = None
         self._app: Celery | None = None
@@ -145,8 +146,8 @@ class Lab:
             lab = cls(name, stack, servers)
             specs = [*servers.programs, *([lab._worker_program(options)] if worker else [])]
             stack.open(specs)
-            stack.wait_ready(*(spec["name"] for spec in specs))
             servers.prepare()
+            stack.wait_ready(*(spec["name"] for spec in specs))
         except BaseException:
             stack.close()
             raise
@@ -169,9 +170,9 @@ class Lab:
         if self.stack.closed or self.stack.owner != os.getpid():
             return
         with contextlib.suppress(Exception):
-            for state, count in self.jobs.counts().items():
+            for state, count in self._jobs.counts().items():
                 Lab._ended[state] = Lab._ended.get(state, 0) + count
-        self.jobs.close()
+        self._jobs.close()
         for connection in (self._db, self._redis):
             if connection is not None:
                 with contextlib.suppress(Exception):
@@ -213,12 +214,21 @@ class Lab:
     @property
     def db(self) -> psycopg.Connection[Any]:
         """A connection in autocommit; a new one if the last was closed or broken."""
+        self.stack.require_up("postgres")
         if self._db is None or self._db.closed:
             self._db = psycopg.connect(self.servers.dsn, autocommit=True)
         return self._db
 
     @property
+    def jobs(self) -> PgStore:
+        """The job rows."""
+        self.stack.require_up("postgres")
+        return self._jobs
+
+    @property
     def redis(self) -> redis.Redis:
+        """A Redis client whose answers are text; on a shared server it reaches this lab's keys only."""
+        self.stack.require_up("redis")
         if self._redis is None:
             self._redis = self.servers.redis_client()
         return self._redis
@@ -346,11 +356,25 @@ class Lab:
 
         message = {"file": str(file), "function": function.__name__, "kwargs": kwargs}
         try:
-            sent = self.app.send_task(TASK, kwargs=message, task_id=row.id, soft_time_limit=soft, time_limit=hard)
+            sent = self._asked(
+                lambda: self.app.send_task(TASK, kwargs=message, task_id=row.id, soft_time_limit=soft, time_limit=hard)
+            )
         except Exception as error:
             self.jobs.finish(row.id, State.FAILED, f"could not be sent: {error}")
             raise
         return SubmittedJob(self, row.id, sent)
+
+    def _asked(self, question: Callable[[], Any]) -> Any:
+        """The answer to a question that needs Redis; StackFailed if that has died."""
+        self.stack.require_up("redis", "postgres")
+        try:
+            return question()
+        except Exception as error:
+            from kombu.exceptions import OperationalError  # here: it takes a moment, which Lab.open does not have
+
+            if isinstance(error, (redis.ConnectionError, OSError, OperationalError)):
+                self.stack.require_up("redis", within=2)
+            raise
 
     def run(self, function: Callable[..., Any], kwargs: dict[str, Any] | None = None, **options: Any) -> SubmittedJob:
         """``submit``, then wait until the attempt is over. `seconds` (default 60) bounds the waiting."""
@@ -395,8 +419,12 @@ class Lab:
         return "Reset. No task was running; the worker was left as it is."
 
     def _running(self) -> list[str]:
+        """The jobs that the worker has taken and not answered for. What an earlier worker had taken died with it."""
+        worker = self.stack.pid("worker")
+        taken = {e.job for e in self.ledger.read(kind="accepted") if e.job and e.pid == worker}
         over = {e.job for e in self.ledger.read() if e.kind in ("returned", "killed")}
-        return [e.job for e in self.ledger.read(kind="accepted") if e.job and e.job not in over]
+        # One that was not started, a job taken twice or a file with an error, leaves no such event but has an answer.
+        return [job for job in sorted(taken - over) if not self.app.AsyncResult(job).ready()]
 
     def _file_of(self, function: Any) -> Path:
         name = getattr(function, "__name__", None)
@@ -456,10 +484,17 @@ def _require_json(kwargs: Any) -> None:
         raise NotSendable('kwargs is a dict of the function\'s arguments, for example kwargs={"rows": [1, 2]}.')
     for key, value in kwargs.items():
         try:
-            text = json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError) as error:
+            text = json.dumps({key: value}, allow_nan=False, ensure_ascii=False)
+            text.encode()
+        except (TypeError, ValueError, RecursionError) as error:
             raise NotSendable(f"argument {key!r} can not be sent as JSON ({error}): send text, numbers, lists, dicts.") from None
-        if "\\u0000" in text:
+        if json.loads(text) != {key: value}:
+            raise NotSendable(
+                f"argument {key!r} would arrive as something else: JSON turns tuples into lists and every key into text. "
+                "Send lists, and dicts with text as keys."
+            )
+        # After an even number of backslashes it is the character; after an odd number it is a text about it.
+        if re.search(r"(?<!\\)(\\\\)*\\u0000", text):
             raise NotSendable(f"argument {key!r} holds a NUL character, which PostgreSQL can not store: remove it.")
 
 

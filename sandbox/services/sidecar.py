@@ -9,8 +9,10 @@ reads JSON lines on stdin and answers with JSON lines on stdout:
 It ends on "close", when stdin closes, when its parent is no longer `owner` (a forked child of the owner may hold
 stdin open), or on SIGTERM. Ending means: every descendant gone, the folder removed. A program is
 
-    {"name", "argv", "env"?, "cwd"?, "log", "user"?, "copy"?: [from, to], "chown"?, "ready": {"path", "text"?},
-     "stop": signal name}
+    {"name", "argv", "env"?, "mark"?, "cwd"?, "log", "user"?, "copy"?: [from, to], "folders"?, "ready": {"path", "text"?},
+     "stop"?: signal name}
+
+where `mark` is added to the environment, and `cleanup`, run when everything else has ended, is {"args", "env"}.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ LINUX = sys.platform.startswith("linux")
 # Whatever the owner ignores or is interrupted by is no business of the servers.
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1)
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+CLEANUP_SECONDS = 20
 
 
 def tell(**event: Any) -> None:
@@ -113,7 +116,7 @@ class Program:
                 stdout=log,
                 stderr=log,
                 cwd=spec.get("cwd"),
-                env=spec.get("env"),
+                env={**(spec.get("env") or os.environ), **spec.get("mark", {})},
                 start_new_session=True,
                 preexec_fn=in_child,
                 user=user[0] if user else None,
@@ -151,6 +154,13 @@ class Sidecar:
         self.programs: dict[str, Program] = {}
         self.ending = False
         self.pending = b""
+        # A signal, the death of a child above all, wakes the waiting below at once.
+        self.awake, wake = os.pipe()
+        os.set_blocking(self.awake, False)
+        os.set_blocking(wake, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "ending", True))
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         # Held for as long as we live: a folder whose lock is free has lost its sidecar.
         self.lock = open(os.path.join(self.folder, "lock"), "w")  # noqa: SIM115
         fcntl.flock(self.lock, fcntl.LOCK_EX)
@@ -196,8 +206,10 @@ class Sidecar:
     def serve(self) -> None:
         while not self.ending and os.getppid() == self.owner:
             waiting = any(not program.ready for program in self.programs.values())
-            readable, _, _ = select.select([0], [], [], 0.005 if waiting else 0.2)
-            if readable:
+            readable, _, _ = select.select([0, self.awake], [], [], 0.005 if waiting else 0.2)
+            if self.awake in readable:
+                os.read(self.awake, 1 << 12)
+            if 0 in readable:
                 data = os.read(0, 1 << 16)
                 if not data:
                     break
@@ -232,7 +244,7 @@ class Sidecar:
             time.sleep(0.01)
         if self.cleanup:
             with contextlib.suppress(Exception):
-                subprocess.run(self.cleanup["argv"], env=self.cleanup["env"], timeout=20, stdout=2)
+                subprocess.run(**self.cleanup, check=False, timeout=CLEANUP_SECONDS, stdin=subprocess.DEVNULL, stdout=2)
         shutil.rmtree(self.folder, ignore_errors=True)
         tell(event="closed")
 
@@ -247,11 +259,14 @@ def main() -> None:
             shutil.rmtree(sys.argv[1], ignore_errors=True)
             return
         first += data
-    opening, _, rest = first.partition(b"\n")
+    line, _, rest = first.partition(b"\n")
+    opening = json.loads(line)
+    if opening["do"] != "open":
+        shutil.rmtree(sys.argv[1], ignore_errors=True)
+        return
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    sidecar = Sidecar(json.loads(opening))
+    sidecar = Sidecar(opening)
     sidecar.pending = rest
-    signal.signal(signal.SIGTERM, lambda *_: setattr(sidecar, "ending", True))
     try:
         sidecar.serve()
     finally:

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from psycopg.conninfo import make_conninfo
+
 from sandbox.errors import StackFailed
 from sandbox.services import programs, sidecar
 from sandbox.services.template import DATABASE, ROLE, programs_folder, template
@@ -28,25 +30,37 @@ PREFIX = "always-ends-"
 class Stack:
     """Starts programs through a sidecar and knows which of them are up.
 
-    Everything lives in one short folder, which the sidecar removes at the end.
+    Everything lives in one short folder, which the sidecar removes at the end. `cleanup` (``args`` and ``env``), set
+    before ``open``, is a program that the sidecar runs when everything else has ended.
     """
 
-    def __init__(self, say: Callable[[str], None] = lambda _: None, cleanup: dict[str, Any] | None = None) -> None:
+    def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         sweep()
         self.id = secrets.token_hex(4)
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=programs.temporary_parent()))
         if programs.service_user().switched:
             self.folder.chmod(0o711)  # ours; the server's user passes through it to its own folders
         self.owner = os.getpid()
+        # In the environment of every program and of what they start; how they are known when the sidecar is gone.
+        self._mark = f"SANDBOX_STACK={self.id}".encode()
         self._say = say
-        self._cleanup = cleanup
+        self.cleanup: dict[str, Any] | None = None
         self._changed = threading.Condition()
         self._state: dict[str, str] = {}
         self._pids: dict[str, int] = {}
         self._why: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
         self.closed = False
-        self._process: subprocess.Popen[bytes] | None = None
+        self._opened = False
+        # First of all: whatever kills us from here on, the sidecar removes the folder. It starts while we prepare.
+        with open(self.log("sidecar"), "wb") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", sidecar.__file__, str(self.folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
 
     # -- the programs ---------------------------------------------------------------------------------------------
 
@@ -56,7 +70,7 @@ class Stack:
 
     @property
     def postgres_dsn(self) -> str:
-        return f"host={self.folder / 'pg'} dbname={DATABASE} user={ROLE}"
+        return make_conninfo(host=str(self.folder / "pg"), dbname=DATABASE, user=ROLE)
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
@@ -83,25 +97,23 @@ class Stack:
         }
 
     def _program(self, name: str, argv: list[Any], *, ready: dict[str, str]) -> dict[str, Any]:
-        return {"name": name, "argv": [str(a) for a in argv], "log": str(self.log(name)), "ready": ready}
+        return {
+            "name": name,
+            "argv": [str(a) for a in argv],
+            "log": str(self.log(name)),
+            "ready": ready,
+            "mark": {"SANDBOX_STACK": self.id},
+        }
 
     # -- the sidecar ----------------------------------------------------------------------------------------------
 
     def open(self, specs: list[dict[str, Any]]) -> None:
-        """Start the sidecar and, through it, every program in `specs` at once. Does not wait."""
-        errors = open(self.log("sidecar"), "wb")  # noqa: SIM115
-        with errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", sidecar.__file__, str(self.folder)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
+        """Start every program in `specs` at once. Does not wait."""
         for spec in specs:
             self._state[spec["name"]] = "starting"
         opening = {"do": "open", "folder": str(self.folder), "owner": self.owner, "programs": specs}
-        self._order(opening | {"cleanup": self._cleanup})
+        self._opened = True
+        self._order(opening | {"cleanup": self.cleanup})
         threading.Thread(target=self._listen, name="sandbox-sidecar", daemon=True).start()
 
     def start(self, spec: dict[str, Any]) -> None:
@@ -143,6 +155,20 @@ class Stack:
     def is_up(self, name: str) -> bool:
         return self._state.get(name) == "ready"
 
+    def require_up(self, *names: str, within: float = 0) -> None:
+        """Raise StackFailed, with the tail of its log, if one of these was started here and has died.
+
+        `within` is how many seconds a death that has just happened may take to become known.
+        """
+
+        def dead() -> list[str]:
+            return [name for name in names if self._state.get(name) in ("failed", "exited")]
+
+        with self._changed:
+            self._changed.wait_for(dead, within)
+        for name in dead():
+            raise StackFailed(self.describe_failure(name))
+
     def pid(self, name: str) -> int | None:
         return self._pids.get(name)
 
@@ -151,20 +177,22 @@ class Stack:
         if self.closed or os.getpid() != self.owner:
             return
         self.closed = True
-        if self._process is None:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            return
         with contextlib.suppress(StackFailed):
             self._order({"do": "close"})
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(10)
+            self._process.wait(10 + (sidecar.CLEANUP_SECONDS if self.cleanup else 0))
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout if not self._opened else None):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        if self.folder.exists():
             self._bury()
 
     def _order(self, order: dict[str, Any]) -> None:
-        assert self._process is not None and self._process.stdin is not None
+        assert self._process.stdin is not None
         if os.getpid() != self.owner:
             raise StackFailed("this lab belongs to another process; open one of your own with Lab.open().")
         try:
@@ -174,10 +202,12 @@ class Stack:
             raise StackFailed("the lab's servers are gone; open it again with Lab.open().") from None
 
     def _listen(self) -> None:
-        assert self._process is not None and self._process.stdout is not None
-        for line in self._process.stdout:
-            with contextlib.suppress(ValueError, KeyError):
-                self._heard(json.loads(line))
+        assert self._process.stdout is not None
+        with self._process.stdout as told:
+            for line in told:
+                with contextlib.suppress(ValueError, KeyError):
+                    self._heard(json.loads(line))
+        # A forked child has no such thread, and an owner that closes does it itself.
         if not self.closed:
             self._bury()
         with self._changed:
@@ -199,7 +229,7 @@ class Stack:
             if kind == "ready":
                 self.seconds[name] = event["seconds"]
             elif kind in ("failed", "exited"):
-                code = event.get("code")
+                code = event.get("code") or 0
                 self._why[name] = event.get("why") or (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
             self._changed.notify_all()
 
@@ -210,11 +240,43 @@ class Stack:
 
     def _bury(self) -> None:
         """The sidecar was killed: do its last work, as far as an owner can."""
-        for pid in self._pids.values():
+        until = time.monotonic() + 3
+        while pids := self._survivors():
+            for pid in pids:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > until:
+                break
+            time.sleep(0.01)
+        if self.cleanup:
+            with contextlib.suppress(Exception), open(os.devnull, "w") as nowhere:
+                subprocess.run(
+                    **self.cleanup,
+                    check=False,
+                    timeout=sidecar.CLEANUP_SECONDS,
+                    stdin=nowhere,
+                    stdout=nowhere,
+                    stderr=nowhere,
+                )
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _survivors(self) -> list[int]:
+        """Processes of this lab that live without a sidecar: of its groups, or started by them with its environment."""
+        found = []
+        with contextlib.suppress(OSError):
+            for entry in os.listdir("/proc"):
+                if entry.isdigit() and int(entry) != os.getpid():
+                    with contextlib.suppress(OSError, ValueError, IndexError):
+                        fields = Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()
+                        mine = int(fields[2]) in self._pids.values()
+                        environ = b"" if mine else Path(f"/proc/{entry}/environ").read_bytes()
+                        if fields[0] != b"Z" and (mine or self._mark in environ):
+                            found.append(int(entry))
+            return found
+        for pid in self._pids.values():  # no /proc: as far as their process groups reach
             with contextlib.suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
-        time.sleep(0.05)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        return []
 
 
 def stale() -> list[Path]:

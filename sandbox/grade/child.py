@@ -1,0 +1,184 @@
+"""The process a learner's code runs in: ``python -m sandbox.grade.child FD``.
+
+It holds no answers and no records. Whatever the code does to its job is a question over the wire; the grader answers,
+and keeps the books. For each case a fork of this process loads the learner's files anew and calls the function once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+# Imported before the fork, so that no case pays for them: what a learner's file is likely to import.
+import celery.exceptions
+from billiard.exceptions import SoftTimeLimitExceeded
+
+import sandbox.jobs
+from sandbox.grade.wire import Wire
+from sandbox.jobs.attempt import SOFT_SIGNAL, is_soft_limit, place
+
+_PRELOADED = (celery.exceptions, sandbox.jobs)
+
+
+class Remote:
+    """Asks the grader. A reply may be a value, an error to raise, or the soft limit's signal."""
+
+    def __init__(self, wire: Wire, file: str) -> None:
+        self._wire, self._file = wire, file
+
+    def ask(self, call: str, *args: Any) -> Any:
+        self._wire.send({"call": call, "args": args, "where": place(sys._getframe(1), self._file)})
+        reply = self._wire.receive()
+        if reply is None:
+            os._exit(3)
+        if reply.get("signal"):
+            signal.raise_signal(SOFT_SIGNAL)
+        if "error" in reply:
+            raise ValueError(reply["error"])
+        return reply.get("value")
+
+
+class RemoteJob:
+    """The job as the learner's function sees it: the methods of ``sandbox.jobs.Job``, answered by the grader."""
+
+    def __init__(self, remote: Remote, job_id: str) -> None:
+        self.id = job_id
+        self.done = 0
+        self.total: int | None = None
+        self._remote = remote
+
+    @property
+    def db(self) -> Any:
+        raise RuntimeError("this check runs without a database: call save_order(job, row), which has one.")
+
+    def transaction(self) -> Any:
+        return self.db
+
+    def expect(self, total: int) -> None:
+        self.total = total
+        self._remote.ask("expect", total)
+
+    def item_done(self, index: int) -> None:
+        self.done += 1
+        self._remote.ask("item_done", index)
+
+    def item_failed(self, index: int, error: BaseException) -> None:
+        self._remote.ask("item_failed", index, f"{type(error).__name__}: {error}", is_soft_limit(error))
+
+    def finish(self, state: str, why: str | None = None) -> bool:
+        return bool(self._remote.ask("finish", str(state), why))
+
+    def complete(self, why: str | None = None) -> bool:
+        return self.finish("completed", why)
+
+    def fail(self, why: str) -> bool:
+        return self.finish("failed", why)
+
+    def time_out(self, why: str) -> bool:
+        return self.finish("timed_out", why)
+
+
+class Rows(list[Any]):
+    """The rows of a file. Fetching the next one is a place at which the soft limit can land, too."""
+
+    remote: Remote
+
+    def __iter__(self) -> Iterator[Any]:
+        for index in range(len(self)):
+            self.remote.ask("next", index)
+            yield super().__getitem__(index)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int):
+            self.remote.ask("next", key if key >= 0 else key + len(self))
+        return super().__getitem__(key)
+
+
+def describe(error: BaseException | None, file: str) -> dict[str, Any]:
+    """What came out of the function: a value (None), or an error and the learner's own line it passed."""
+    if error is None:
+        return {"kind": "value"}
+    where: dict[str, Any] = {}
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == file:
+            where = {"file": Path(file).name, "line": frame.lineno, "text": (frame.line or "").strip()}
+    if isinstance(error, SyntaxError) and error.filename == file:
+        where = {"file": Path(file).name, "line": error.lineno or 0, "text": (error.text or "").strip()}
+    try:
+        text = str(error)[:500]
+    except BaseException:
+        text = "(its message could not be read)"
+    soft = isinstance(error, SoftTimeLimitExceeded)
+    return {"kind": "error", "type": type(error).__name__, "message": text, "soft": soft, "where": where}
+
+
+def heard(signum: int, frame: FrameType | None) -> None:
+    raise SoftTimeLimitExceeded()
+
+
+def run_case(wire: Wire, order: dict[str, Any]) -> None:
+    """Load the learner's files in a folder of their own and call the function once."""
+    error: BaseException | None = None
+    value: Any = None
+    with tempfile.TemporaryDirectory(prefix="always-ends-case-") as folder:
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+        sys.dont_write_bytecode = True
+        for name, text in order["files"].items():
+            Path(folder, f"{name}.py").write_text(text, encoding="utf-8")
+        file = str(Path(folder, f"{order['module']}.py"))
+        remote = Remote(wire, file)
+        # The stand-in for the shop goes in before the learner's file imports it.
+        shop = importlib.import_module("sandbox.services.shop")
+        shop.save_order = lambda job, row: remote.ask("save", row["line"])  # type: ignore[attr-defined]
+        signal.signal(SOFT_SIGNAL, heard)
+        try:
+            function: Callable[..., Any] = getattr(importlib.import_module(order["module"]), order["function"])
+            if "rows" in order:
+                rows = Rows(order["rows"])
+                rows.remote = remote
+                value = function(RemoteJob(remote, order["job"]), rows)
+            else:
+                value = function(*order["args"])
+        except BaseException as caught:
+            error = caught
+        signal.signal(SOFT_SIGNAL, signal.SIG_IGN)
+        outcome = describe(error, file)
+        if error is None:
+            # Plain values only: the grader compares them, so an object that claims to equal anything is of no use.
+            outcome["value"] = value if type(value) in (str, int, float, bool, type(None)) else None
+            outcome["type"] = type(value).__name__
+        wire.send({"over": outcome})
+
+
+def main() -> None:
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    wire = Wire(sock)
+    wire.send({"ready": os.getpid()})
+    while (order := wire.receive()) is not None:
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            with contextlib.suppress(BaseException):
+                run_case(wire, order)
+                code = 0
+            with contextlib.suppress(BaseException):
+                sys.stdout.flush()
+            os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        wire.send({"ended": status})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""Judges a batch loop: what does it do with bad rows, and what when the soft limit lands at a given place?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandbox.errors import SandboxError
+from sandbox.grade import Call, Outcome, Reply, Submission, run_cases
+from sandbox.jobs import MemoryStore, State
+from sandbox.learn.verdict import NotAttempted, NotYet
+from sandbox.services.shop import order_rows
+
+# Where the limit can land, and how a message calls it.
+PLACES = {
+    "saving": "while row {at} was being saved",
+    "between": "between two rows, as row {at} was about to be fetched",
+    "recording": "while the failure of row {at} was being recorded",
+    "completing": "after the last row, as the job was about to be completed",
+    "completed": "just after the job was completed",
+}
+SPINNER = "The row says running until the hard limit kills the process, and goes on saying so: a spinner that never stops."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """One case: a file of `rows` rows, the places of its `bad` ones, and where the limit lands (None: nowhere)."""
+
+    title: str
+    rows: int = 8
+    bad: tuple[int, ...] = ()
+    limit: str | None = None
+    at: int = 0
+    seed: int = 1
+
+
+@dataclass
+class Books:
+    """What arrived from the function in one case. The function's process has no hand in it."""
+
+    case: Batch
+    store: MemoryStore = field(default_factory=MemoryStore)
+    saved: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    failed: list[tuple[int, bool, dict[str, Any]]] = field(default_factory=list)
+    landed: dict[str, Any] | None = None  # the learner's line at which the limit was delivered
+    saved_after: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.job = self.store.add("import_orders", total=self.case.rows).id
+        self.store.start(self.job, lease_seconds=60)
+
+    def order(self) -> dict[str, Any]:
+        return {"job": self.job, "rows": order_rows(self.case.rows, seed=self.case.seed, bad=self.case.bad, seconds=0)}
+
+    def answer(self, call: Call) -> Reply:
+        try:
+            return self._answer(call)
+        except SandboxError as error:
+            # A state that does not exist, a number that is none: the function's own mistake, raised where it made it.
+            return Reply(error=str(error))
+
+    def _answer(self, call: Call) -> Reply:
+        if call.name == "next":
+            return self._land("between", call.args[0], call)
+        if call.name == "save":
+            return self._save(call)
+        if call.name == "item_done":
+            self.done.append(int(call.args[0]))
+            self.store.progress(self.job, len(self.done))
+        elif call.name == "item_failed":
+            self.failed.append((int(call.args[0]), bool(call.args[2]), call.where))
+            return self._land("recording", call.args[0], call)
+        elif call.name == "finish":
+            return self._finish(call)
+        return Reply()
+
+    def _save(self, call: Call) -> Reply:
+        row = int(call.args[0])
+        if self.landed is not None:
+            self.saved_after.append(row)
+        reply = self._land("saving", row, call)
+        if reply.signal:
+            return reply
+        if row in self.case.bad:
+            return Reply(error="quantity 'seven' is not a number")
+        self.saved.append(row)
+        return Reply()
+
+    def _finish(self, call: Call) -> Reply:
+        state, why = State.parse(call.args[0]), call.args[1]
+        if state == State.COMPLETED and self._land("completing", self.case.at, call).signal:
+            return Reply(signal=True)
+        won = self.store.finish(self.job, state, why)
+        if state == State.COMPLETED and self._land("completed", self.case.at, call).signal:
+            return Reply(signal=True)
+        return Reply(value=won)
+
+    def _land(self, place: str, at: int, call: Call) -> Reply:
+        if self.landed is None and self.case.limit == place and at == self.case.at:
+            self.landed = call.where
+            return Reply(signal=True)
+        return Reply()
+
+    @property
+    def row(self) -> Any:
+        return self.store.get(self.job)
+
+
+def _at(where: dict[str, Any]) -> str:
+    return f"at line {where['line']}, `{where['text']}`" if where.get("line") else "outside your file"
+
+
+def _rows(places: list[int]) -> str:
+    names = ", ".join(map(str, places[:4])) + (", …" if len(places) > 4 else "")
+    return f"row {names}" if len(places) == 1 else f"rows {names}"
+
+
+def judge(books: Books, outcome: Outcome) -> None:
+    """Raise NotYet for the first thing that is wrong in one case, NotAttempted for an empty function."""
+    case, row = books.case, books.row
+    if outcome.type == "NotImplementedError":
+        raise NotAttempted
+    if outcome.kind == "no end":
+        raise NotYet(
+            "Your function did not come to an end, and its process was killed.",
+            seen="A worker process that is lost to every other job until the hard limit.",
+            why="Look for a loop whose end depends on something that no longer happens.",
+        )
+    if outcome.kind == "died":
+        raise NotYet(
+            f"The process your function ran in ended in the middle of it{': ' + outcome.message if outcome.message else '.'}",
+            seen="A job whose row still says running, and no error anywhere.",
+            why="A task leaves by returning or by raising; os._exit and sys.exit end the worker process with it.",
+        )
+    if case.limit is None:
+        _judge_quiet(books, outcome)
+    elif books.landed is None:
+        raise NotYet(
+            f"The soft limit was to land {PLACES[case.limit].format(at=case.at)}, and your function never came there.",
+            seen=f"The row says {row.state}.",
+            why="Every row has to be saved or recorded as failed, one after the other, and then the job completed.",
+        )
+    else:
+        _judge_limit(books, outcome, books.landed)
+
+
+def _judge_quiet(books: Books, outcome: Outcome) -> None:
+    case, row = books.case, books.row
+    if outcome.kind == "error":
+        one = f"{outcome.type}: {outcome.message}".rstrip(": ")
+        if outcome.type == "ValueError" and case.bad:
+            raise NotYet(
+                f"The first bad row ended the whole file: {one} came out {_at(outcome.where)}.",
+                seen=f"{len(books.saved)} of {case.rows} orders are in, and the file stops at the same place every night.",
+                why="A bad row means go on: catch its error inside the loop and record it with job.item_failed.",
+            )
+        raise NotYet(
+            f"Your function raised {one}, {_at(outcome.where)}.",
+            seen=f"No import at all; the row says {row.state}.",
+            why="Nothing had gone wrong in this run: no bad row, no limit. The error is in the code itself.",
+        )
+    good = [i for i in range(case.rows) if i not in case.bad]
+    if books.saved != good:
+        missing = [i for i in good if i not in books.saved]
+        twice = sorted({i for i in books.saved if books.saved.count(i) > 1})
+        what = f"saved {_rows(twice)} more than once" if twice else f"never saved {_rows(missing)}"
+        if not twice and not missing:
+            what = "saved the rows in another order than the file's"
+        raise NotYet(
+            f"Your function {what}.",
+            seen="Orders that are missing, or there twice.",
+            why="Call save_order(job, row) once for each row, in the order of the file, also after a bad one.",
+        )
+    blamed = [index for index, _, _ in books.failed]
+    if blamed != list(case.bad):
+        raise NotYet(
+            f"The bad rows were {list(case.bad)}; your function recorded {blamed} as failed.",
+            seen="A report that names the wrong rows, or none.",
+            why="Call job.item_failed(i, error) once for each row whose saving raised, and for no other.",
+        )
+    if books.done != good:
+        raise NotYet(
+            f"{len(good)} rows were saved, and job.item_done was called for {books.done}.",
+            seen="A progress bar that does not say how far the import is.",
+            why="Call job.item_done(i) once for each row that was saved, right after it was.",
+        )
+    if row.state != State.COMPLETED:
+        what = f"says {row.state}" if row.terminal else "was left open: it still says running"
+        raise NotYet(
+            f"Every row was dealt with, and the job's row {what}.",
+            seen=SPINNER if not row.terminal else f"An import that did all its work and is shown as {row.state}.",
+            why="Call job.complete() once, after the loop.",
+        )
+
+
+def _judge_limit(books: Books, outcome: Outcome, landed: dict[str, Any]) -> None:
+    case, row = books.case, books.row
+    place = PLACES[case.limit or ""].format(at=case.at)
+    where = f"The soft limit landed {place}, {_at(landed)}"
+    blamed = [(index, at) for index, soft, at in books.failed if soft]
+    if blamed:
+        index, at = blamed[0]
+        after = f", and went on with {_rows(books.saved_after)}" if books.saved_after else ""
+        raise NotYet(
+            f"{where}. Your code caught it {_at(at)}, blamed row {index} for it{after}.",
+            seen=f"Row {index} is reported as bad and is not. {SPINNER}",
+            why="SoftTimeLimitExceeded is an Exception, so `except Exception` takes it. It comes once: a bad row means "
+            "go on, a deadline means leave.",
+        )
+    if books.saved_after:
+        raise NotYet(
+            f"{where}. Your function went on with {_rows(books.saved_after)}.",
+            seen=SPINNER,
+            why="The signal comes once. Whoever catches it has to stop the work, or nobody will before the hard limit.",
+        )
+    expected = State.COMPLETED if case.limit == "completed" else State.TIMED_OUT
+    if not row.terminal:
+        raise NotYet(
+            f"{where}. It left your function, and the job's row was left open: it still says running.",
+            seen=SPINNER,
+            why="The handler that would write the end does not stand around this line. Put one `try` around the whole "
+            "of the work, with job.time_out(...) and `raise` in its `except SoftTimeLimitExceeded`.",
+        )
+    if row.state != expected:
+        raise NotYet(
+            f"{where}. The job's row ended as {row.state}{f' ({row.why})' if row.why else ''}.",
+            seen=f"An import that was cut off is shown as {row.state}.",
+            why=f"A budget that ran out is an outcome of its own: the state is {expected}.",
+        )
+    if expected == State.TIMED_OUT and not re.search(rf"\b{len(books.done)} of {case.rows}\b", row.why or ""):
+        raise NotYet(
+            f"{where}. The row ended as timed_out, because: {row.why or '(nothing)'}",
+            seen="Somebody who has to guess how much of the file is in, and what to do about it.",
+            why=f"Say how far it got: 'aborted after {len(books.done)} of {case.rows} rows: split the file and try again'.",
+        )
+    if outcome.kind == "value":
+        raise NotYet(
+            f"{where}. Your function wrote the end of the row and then returned as if nothing had happened.",
+            seen="The row is right. Celery counts the task as a success, and so does every dashboard built on it.",
+            why="Write the terminal state, then let the signal go on with a bare `raise`.",
+        )
+    if not outcome.soft:
+        raise NotYet(
+            f"{where}. What left your function was {outcome.type}: {outcome.message}.",
+            seen="A log full of an error that is not what happened.",
+            why="Re-raise the signal as it is, with a bare `raise`; wrapped into another error nobody knows it.",
+        )
+
+
+def run_batches(function: Any, cases: list[Batch]) -> list[NotYet | NotAttempted | None]:
+    """Judge `function` in every case; None where it is right."""
+    submission = Submission.of(function)
+    books = [Books(case) for case in cases]
+    outcomes = run_cases(submission, [b.order() for b in books], [b.answer for b in books])
+    results: list[NotYet | NotAttempted | None] = []
+    for book, outcome in zip(books, outcomes, strict=True):
+        try:
+            judge(book, outcome)
+            results.append(None)
+        except (NotYet, NotAttempted) as found:
+            results.append(found)
+    return results

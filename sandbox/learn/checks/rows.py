@@ -1,0 +1,129 @@
+"""Judges a query over the job table: which of a set of prepared rows does it find?"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from sandbox.errors import GraderFailed
+from sandbox.grade import Reply, Submission, run_cases
+from sandbox.jobs.queries import schema
+from sandbox.learn.verdict import NotAttempted, NotYet
+from sandbox.services import Lab
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planted:
+    """One prepared row: in `state` since `minutes`, with limits in minutes. `stuck` is the right answer."""
+
+    name: str
+    state: str
+    minutes: float
+    hard: float | None = None
+    soft: float | None = None
+    stuck: bool = False
+
+    def about(self) -> str:
+        limits = [f"{kind} limit {value:g} min" for kind, value in (("soft", self.soft), ("hard", self.hard)) if value]
+        return f"{self.state}, started {self.minutes:g} min ago, {' and '.join(limits) or 'no limit of its own'}"
+
+
+def query_of(function: Any) -> str:
+    """Call the learner's function, which returns the SQL text, in a process of its own."""
+    outcome = run_cases(Submission.of(function), [{"args": []}], [lambda _: Reply()])[0]
+    if outcome.type == "NotImplementedError":
+        raise NotAttempted
+    if outcome.kind != "value":
+        detail = f"{outcome.type}: {outcome.message}" if outcome.kind == "error" else "its process ended"
+        raise NotYet(f"Your function did not return a query ({detail}).", why="It returns the text of one select.")
+    if not isinstance(outcome.value, str) or not outcome.value.strip():
+        raise NotYet(
+            f"Your function returned a {outcome.type}, not the text of a query.", why="It returns the text of one select."
+        )
+    return outcome.value
+
+
+@contextmanager
+def planted(rows: list[Planted]) -> Iterator[tuple[psycopg.Connection[Any], dict[str, Planted]]]:
+    """A job table of the check's own, holding `rows`; nothing of it stays, and the lesson's own rows are not in it."""
+    ids = {str(uuid.uuid4()): row for row in rows}
+    scratch = f"check_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(Lab.current().servers.dsn, autocommit=True) as conn:
+        conn.execute(f"create schema {scratch}")  # type: ignore[call-overload]
+        try:
+            conn.execute(f"set search_path to {scratch}")  # type: ignore[call-overload]
+            conn.execute(schema())  # type: ignore[call-overload]
+            for job_id, row in ids.items():
+                ended = row.state not in ("pending", "running")
+                conn.execute(
+                    "insert into jobs (id, task, state, attempt, soft_limit_seconds, hard_limit_seconds, created_at,"
+                    " started_at, finished_at) select %s, %s, %s, 1, %s, %s, at, at, case when %s then at end"
+                    " from (select now() - make_interval(secs => %s) as at) as moment",
+                    (job_id, row.name, row.state, _seconds(row.soft), _seconds(row.hard), ended, row.minutes * 60),
+                )
+            yield conn, ids
+        finally:
+            with psycopg.connect(Lab.current().servers.dsn, autocommit=True) as cleaner:
+                cleaner.execute(f"drop schema {scratch} cascade")  # type: ignore[call-overload]
+
+
+def _seconds(minutes: float | None) -> float | None:
+    return None if minutes is None else minutes * 60
+
+
+def judge_query(sql: str, rows: list[Planted]) -> None:
+    """Raise NotYet unless `sql` finds exactly the planted rows that are stuck."""
+    with planted(rows) as (conn, ids):
+        conn.execute("set statement_timeout = '5s'")
+        conn.execute("set default_transaction_read_only = on")
+        try:
+            # Prepared, so that the server takes one statement only, and rolled back whatever it was.
+            with conn.transaction(force_rollback=True):
+                cursor = conn.execute(sql, prepare=True)  # type: ignore[call-overload]
+                columns = [column.name for column in cursor.description or []]
+                found = cursor.fetchall() if columns else []
+        except psycopg.errors.QueryCanceled:
+            raise NotYet(
+                "The query ran for five seconds on a handful of rows and was stopped.", why="Look for pg_sleep."
+            ) from None
+        except psycopg.OperationalError as error:
+            raise NotYet(f"The query ended its own connection: {error}", why="It only has to read.") from None
+        except psycopg.Error as error:
+            said = str(error).strip().splitlines()
+            raise NotYet(
+                f"PostgreSQL did not take the query: {' '.join(said[:3])}",
+                why="Try it in a cell of its own with lab.query(...) first; one select, no semicolon needed.",
+            ) from None
+    if "id" not in columns:
+        raise NotYet(
+            f"The query returns {', '.join(columns) or 'no columns'}, and no column named id.",
+            why="Whoever finishes the rows needs to know which: select id, ... from jobs.",
+        )
+    answers = [str(row[columns.index("id")]) for row in found]
+    for job_id, row in ids.items():
+        if row.stuck and job_id not in answers:
+            raise NotYet(
+                f"The query misses a stuck row: {row.about()}.",
+                seen="Nobody is told, and the spinner goes on.",
+                why="Its own limit has passed, so no attempt can still be alive.",
+            )
+        if not row.stuck and job_id in answers:
+            ended = row.state not in ("pending", "running")
+            waits = row.state == "pending"
+            raise NotYet(
+                f"The query finds a row that is not stuck: {row.about()}.",
+                seen="A healthy job gets finished under the hands of the process that works on it."
+                if row.state == "running"
+                else "A row that is reported although nothing is wrong with it.",
+                why="It has ended already." if ended else "It waits to be started." if waits else "It is within its own limit.",
+            )
+    if len(answers) != len(set(answers)):
+        raise NotYet("The query returns the same row more than once.", why="A join or a union multiplies rows.")
+    unknown = set(answers) - set(ids)
+    if unknown:
+        raise GraderFailed("the query found rows that the check did not plant")

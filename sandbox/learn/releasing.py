@@ -1,0 +1,117 @@
+"""Exercises made from solutions by nbgrader, and solutions stored with the outputs that nbval compares."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox.errors import BadNotebook
+from sandbox.learn import notebooks, running
+from sandbox.learn.catalog import Lesson
+
+if TYPE_CHECKING:
+    from traitlets.config import Config
+
+CONFIG = "nbgrader_config.py"
+
+
+def release(lesson: Lesson, into: Path) -> str:
+    """What nbgrader makes of the solution of `lesson`, as the text of the exercise's file. Raises BadNotebook.
+
+    A pure function of the solution: no gradebook is written. `into` is an empty folder for nbgrader to work in.
+    """
+    source = notebooks.read_text(lesson.solution_path)
+    notebooks.parse(source, lesson.solution_path)
+    folder = into / "solutions" / lesson.name
+    folder.mkdir(parents=True)
+    # Only the notebook: nbgrader would copy what else lies there, also a backup or a cache.
+    (folder / lesson.solution_path.name).write_text(source, encoding="utf-8")
+    # Imported here: nbgrader takes over a second.
+    from nbgrader.apps import NbGraderAPI
+    from nbgrader.coursedir import CourseDirectory
+
+    config = _config(lesson.root)
+    config.CourseDirectory.root = str(into)
+    config.CourseDirectory.source_directory = "solutions"
+    config.CourseDirectory.release_directory = "exercises"
+    config.CourseDirectory.db_url = "sqlite://"
+    config.GenerateAssignment.no_database = True
+    config.GenerateAssignment.pop("post_convert_hook", None)
+    config.SaveCells.enabled = False
+    api = NbGraderAPI(coursedir=CourseDirectory(config=config), config=config)
+    api.log.handlers, api.log.propagate = [logging.NullHandler()], False
+    done = api.generate_assignment(lesson.name, force=True, create=False)
+    made = into / "exercises" / lesson.name / lesson.exercise_path.name
+    if not done["success"] or not made.is_file():
+        why = (done.get("error") or done.get("log") or "it said nothing").strip().splitlines()[-1]
+        raise BadNotebook(f"nbgrader made no exercise of {lesson.solution_path}: {why}")
+    return notebooks.clean_text(notebooks.read_text(made), lesson.exercise_path, keep_outputs=False)
+
+
+def release_all(lessons: Sequence[Lesson]) -> dict[Lesson, str]:
+    """``release`` for each lesson that has exercises; nothing is written into the course."""
+    made = {}
+    for lesson in lessons:
+        if lesson.exercises:
+            folder = Path(tempfile.mkdtemp(prefix="course-release-"))
+            try:
+                # nbgrader reads paths as patterns, and resolves none of them.
+                made[lesson] = release(lesson, folder.resolve())
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    return made
+
+
+def solve_all(
+    lessons: Sequence[Lesson],
+    build: Path,
+    *,
+    jobs: int,
+    timeout_seconds: float,
+    notice: Callable[[running.Progress], None],
+) -> tuple[dict[Lesson, str], list[running.Result]]:
+    """Run each solution; its text with the outputs of this run, for those that passed. Nothing is written."""
+    chosen = running.targets([lesson for lesson in lessons if lesson.exercises], "solution", build)
+    results = running.run_all(chosen, jobs=jobs, timeout_seconds=timeout_seconds, notice=notice)
+    by_path = {result.target.path: result for result in results}
+    solved = {}
+    for lesson in lessons:
+        result = by_path.get(lesson.solution_path)
+        if result is not None and result.passed:
+            solved[lesson] = with_outputs(lesson.solution_path, result.target.kept)
+    return solved, results
+
+
+def with_outputs(source: Path, executed: Path) -> str:
+    """The text of `source` with the outputs that `executed`, a run of it, has."""
+    stored, ran = notebooks.read(source), notebooks.read(executed)
+    cells = [cell for cell in ran.cells if not {"injected-parameters"}.intersection(notebooks.tags(cell))]
+    if [cell.source for cell in stored.cells] != [cell.source for cell in cells]:
+        raise BadNotebook(f"{source} has changed while it ran: type the command again.")
+    for cell, done in zip(stored.cells, cells, strict=True):
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = done.outputs, done.execution_count
+    return notebooks.write_text(notebooks.clean(stored, keep_outputs=True, name=source))
+
+
+def tidy_release(**about: object) -> None:
+    """nbgrader's hook after ``nbgrader generate_assignment``: the exercise as ``course exercises`` writes it.
+
+    nbgrader's own command also enters the exercise into the gradebook, which grading needs; both make the same file.
+    """
+    for path in notebooks.expand([Path("exercises") / str(about["assignment"])]):
+        notebooks.replace(path, notebooks.clean_text(notebooks.read_text(path), path, keep_outputs=False))
+
+
+def _config(root: Path) -> Config:
+    from traitlets.config import Config, PyFileConfigLoader
+
+    try:
+        found: Config = PyFileConfigLoader(CONFIG, path=str(root)).load_config() if (root / CONFIG).is_file() else Config()
+    except Exception as error:
+        raise BadNotebook(f"{root / CONFIG} can not be read: {type(error).__name__}: {error}") from None
+    return found
