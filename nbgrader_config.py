@@ -1,8 +1,8 @@
 """nbgrader's settings, read by every `nbgrader` command that is typed in this folder.
 
-    nbgrader generate_assignment 03_swallowed_signal      the exercise, and its entry in the gradebook
-    nbgrader autograde 03_swallowed_signal                what lies in build/submitted/NAME/03_swallowed_signal
-    nbgrader generate_feedback 03_swallowed_signal
+nbgrader generate_assignment 03_swallowed_signal      the exercise, and its entry in the gradebook
+nbgrader autograde 03_swallowed_signal                what lies in build/submitted/NAME/03_swallowed_signal
+nbgrader generate_feedback 03_swallowed_signal
 """
 
 import os

@@ -581,7 +581,7 @@ def main(arguments):
         sentence, code = "Interrupted; what was downloaded is kept: type %s to go on" % again, 130
     except OSError as error:
         sentence, code = explain_os_error(error, root, again), 1
-    except Exception as error:  # noqa: BLE001 - a learner gets a sentence, the log gets the traceback
+    except Exception as error:
         sentence, code = "The set-up has a fault of its own (%s: %s)" % (type(error).__name__, error), 1
         try:
             with open(os.path.join(root, LOG), "a") as file:

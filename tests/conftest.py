@@ -175,13 +175,6 @@ class RealServers:
         with self.redis() as client:
             return sorted(client.keys())
 
-    def channels(self) -> list[str]:
-        with self.redis() as client:
-            patterns = {
-                line["name"] or line["id"]: line["psub"] for line in client.client_list() if line["psub"] != "0"
-            }
-            return [*client.pubsub_channels(), *patterns]
-
 
 def free_port() -> int:
     with socket.socket() as probe:

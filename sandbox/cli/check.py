@@ -43,7 +43,7 @@ class Parameter(click.ParamType):
 @click.command()
 @click.argument("which", nargs=-1, metavar="[NN]...")
 @click.option("--only", type=click.Choice(["lessons", "solutions"]), help="Leave the others out.")
-@click.option("-p", "parameters", type=Parameter(), multiple=True, help="A papermill parameter for the notebooks that know it.")
+@click.option("-p", "parameters", type=Parameter(), multiple=True, help="A parameter for the notebooks that know it.")
 @click.option("--jobs", type=click.IntRange(1, 64), help="How many notebooks at once.  [default: one a processor]")
 @click.option(
     "--timeout", "timeout", type=click.FloatRange(min=0, min_open=True), default=300.0, show_default=True,
@@ -160,13 +160,18 @@ def _report(results: Sequence[Result], seconds: float, root: Path) -> None:
     # Without a terminal there is no width to fit into, and a cut name is worth nothing in a log.
     Console(width=None if sys.stdout.isatty() else 140).print(table)
     bad = sum(not result.passed for result in results)
-    verdict = f"{bad} of {counted(len(results), 'notebook')} failed" if bad else f"{counted(len(results), 'notebook')} ok"
+    verdict = (
+        f"{bad} of {counted(len(results), 'notebook')} failed" if bad else f"{counted(len(results), 'notebook')} ok"
+    )
     kept = shown(results[0].target.kept.parents[1], root)
     click.echo(f"{verdict} in {seconds:.1f} s; what was run is in {kept}.")
 
 
 def describe_failure(result: Result, root: Path) -> str:
-    lines = ["", f"{result.target.kind} {result.target.name} failed ({shown(result.target.path, root)}): {result.error}"]
+    lines = [
+        "",
+        f"{result.target.kind} {result.target.name} failed ({shown(result.target.path, root)}): {result.error}",
+    ]
     if result.source is not None:
         source = result.source.splitlines()
         lines += ["", "in the cell", "", *(f"    {line}" for line in source[:LONGEST_SOURCE])]
@@ -183,7 +188,11 @@ def _write_junit(path: Path, results: Sequence[Result], seconds: float) -> None:
     suites = ElementTree.Element("testsuites", numbers)
     suite = ElementTree.SubElement(suites, "testsuite", {"name": "course check", **numbers})
     for result in results:
-        names = {"classname": f"course.{result.target.kind}", "name": result.target.name, "file": str(result.target.path)}
+        names = {
+            "classname": f"course.{result.target.kind}",
+            "name": result.target.name,
+            "file": str(result.target.path),
+        }
         case = ElementTree.SubElement(suite, "testcase", names | {"time": f"{result.seconds:.3f}"})
         if not result.passed:
             failure = ElementTree.SubElement(case, "failure", {"message": _xml(result.error or "")})
@@ -195,4 +204,4 @@ def _write_junit(path: Path, results: Sequence[Result], seconds: float) -> None:
 
 def _xml(text: str) -> str:
     """`text` without the control characters that XML has no way to write."""
-    return "".join(c if c in "\n\t" or ord(c) >= 32 and not 0xD800 <= ord(c) < 0xE000 else "?" for c in text)
+    return "".join(c if c in "\n\t" or (ord(c) >= 32 and not 0xD800 <= ord(c) < 0xE000) else "?" for c in text)

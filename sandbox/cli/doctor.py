@@ -189,7 +189,8 @@ def sockets() -> str:
     from sandbox.services.programs import temporary_parent
 
     parent = temporary_parent()
-    with tempfile.TemporaryDirectory(prefix="always-ends-doctor-", dir=parent) as folder, socket.socket(socket.AF_UNIX) as one:
+    made = tempfile.TemporaryDirectory(prefix="doctor-", dir=parent)
+    with made as folder, socket.socket(socket.AF_UNIX) as one:
         try:
             one.bind(str(Path(folder) / "pg.s.PGSQL.5432"))
         except OSError as error:
@@ -216,7 +217,8 @@ def disk() -> str:
         free[folder] = shutil.disk_usage(folder).free // 2**20
     for folder, megabytes in free.items():
         if megabytes < NEED_MB:
-            raise Unwell(f"{megabytes} MB free in {folder}; a lesson may need {NEED_MB} MB", "make room there, or set TMPDIR")
+            found = f"{megabytes} MB free in {folder}; a lesson may need {NEED_MB} MB"
+            raise Unwell(found, "make room there, or set TMPDIR to another disk")
     return ", ".join(f"{megabytes / 1024:.1f} GB free in {folder}" for folder, megabytes in free.items())
 
 
@@ -276,9 +278,7 @@ def limits() -> str:
     todo = "type `course up` and read its log; a limit that is not delivered teaches nothing"
     with Lab.open("doctor", quiet=True) as lab:
         worker = lab.worker()
-        now, drift = datetime.now(UTC), 0.0
-        row = lab.query("select now()").rows[0]
-        drift = abs((row[0] - now).total_seconds())
+        drift = abs((lab.query("select now()").rows[0][0] - datetime.now(UTC)).total_seconds())
         if drift > 5:
             raise Unwell(f"the database's clock is {drift:.0f} s from this machine's", "set both clocks")
         if not worker.enforces_limits:

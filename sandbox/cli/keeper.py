@@ -14,7 +14,11 @@ import sys
 import time
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
+
+if TYPE_CHECKING:
+    from sandbox.services import Lab
 
 
 class _Ended(Exception):
@@ -63,11 +67,8 @@ def main() -> None:
         lab.close()
 
 
-def _addresses(lab: object) -> dict[str, str | None]:
+def _addresses(lab: Lab) -> dict[str, str | None]:
     """What a person sets or types to reach this stack; None for a server that is not ours."""
-    from sandbox.services import Lab
-
-    assert isinstance(lab, Lab)
     redis_url = os.environ.get("SANDBOX_REDIS_URL") or f"unix://{quote(str(lab.stack.redis_socket))}?db=0"
     database_url = os.environ.get("SANDBOX_DATABASE_URL")
     if not database_url:

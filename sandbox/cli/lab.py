@@ -27,10 +27,12 @@ START_SECONDS = 90
 STOP_SECONDS = 15
 
 
-@click.command()
+@click.command(short_help="Open the course in JupyterLab.")
 @click.argument("which", required=False, metavar="[NN]")
-@click.option("--port", type=click.IntRange(1, 65535), default=8888, show_default=True, help="JupyterLab's port on 127.0.0.1.")
-@click.option("--no-browser", is_flag=True, envvar="COURSE_NO_BROWSER", help="Only print the address. Also: COURSE_NO_BROWSER=1.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8888, show_default=True, help="Port on 127.0.0.1.")
+@click.option(
+    "--no-browser", is_flag=True, envvar="COURSE_NO_BROWSER", help="Only print the address (or COURSE_NO_BROWSER=1)."
+)
 def lab(which: str | None, port: int, no_browser: bool) -> int:
     """Open the course in JupyterLab, at lesson NN or at the first one.
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
-@click.option("--check", "only_check", is_flag=True, help="Change nothing; name the notebooks that are not clean, and exit 1.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Change nothing; name the notebooks that are not clean, and exit 1."
+)
 def clean(paths: tuple[Path, ...], only_check: bool) -> int:
     """Bring notebooks into the form they have in git.
 
@@ -45,7 +47,9 @@ def clean(paths: tuple[Path, ...], only_check: bool) -> int:
 
 @click.command()
 @click.argument("which", nargs=-1, metavar="[NN]...")
-@click.option("--check", "only_check", is_flag=True, help="Change nothing; name what differs from its solution, and exit 1.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Change nothing; name what differs from its solution, and exit 1."
+)
 def exercises(which: tuple[str, ...], only_check: bool) -> int:
     """Make exercises/ from solutions/ with nbgrader.
 
@@ -59,7 +63,7 @@ def exercises(which: tuple[str, ...], only_check: bool) -> int:
 
     course = load_course()
     made = releasing.release_all(course.select(which))
-    changed = {l.exercise_path: text for l, text in made.items() if _differs(l.exercise_path, text)}
+    changed = {lesson.exercise_path: text for lesson, text in made.items() if _differs(lesson.exercise_path, text)}
     return _settle(changed, course.root, only_check, "differs from what its solution makes", "made", "course exercises")
 
 
@@ -90,7 +94,7 @@ def solutions(which: tuple[str, ...], only_check: bool, jobs: int | None, timeou
             timeout_seconds=timeout,
             notice=notice,
         )
-    changed = {l.solution_path: text for l, text in solved.items() if _differs(l.solution_path, text)}
+    changed = {lesson.solution_path: text for lesson, text in solved.items() if _differs(lesson.solution_path, text)}
     code = _settle(changed, course.root, only_check, "has other outputs now", "stored", "course solutions")
     for result in results:
         if not result.passed:

@@ -39,7 +39,9 @@ def render(command: click.Command) -> str:
     root = click.Context(command, info_name="course")
     lines = ["# The `course` command", "", "Made by `course reference --write`; a test compares. Do not edit.", ""]
     lines += [*_help(command), "| command | what it does |", "| --- | --- |"]
-    shown_commands = [c for name in command.list_commands(root) if (c := command.get_command(root, name)) and not c.hidden]
+    shown_commands = [
+        c for name in command.list_commands(root) if (c := command.get_command(root, name)) and not c.hidden
+    ]
     lines += [f"| [`course {c.name}`](#course-{c.name}) | {_first_sentence(c)} |" for c in shown_commands]
     for each in shown_commands:
         ctx = click.Context(each, info_name=each.name, parent=root)

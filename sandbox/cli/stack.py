@@ -23,7 +23,7 @@ START_SECONDS = 90
 STOP_SECONDS = 15
 
 
-@click.command()
+@click.command(short_help="Start a stack outside a kernel.")
 def up() -> int:
     """Start Redis, PostgreSQL and a worker that stay up until `course down`.
 
@@ -43,7 +43,9 @@ def up() -> int:
             began = time.monotonic()
             click.echo("starting Redis, PostgreSQL and a worker ...")
             state = _start(state_file)
-            click.echo(f"Up after {time.monotonic() - began:.1f} s (pid {state['pid']}). It stays up when this terminal closes.")
+            click.echo(
+                f"Up after {time.monotonic() - began:.1f} s (pid {state['pid']}); it stays when this terminal closes."
+            )
     _say_how_to_reach(state)
     click.echo("`course down` ends it.")
     return 0
@@ -80,7 +82,7 @@ def down() -> int:
     return 0
 
 
-@click.command()
+@click.command(short_help="Say what is up, and what its jobs are doing.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def status(as_json: bool) -> int:
     """Say whether a stack is up, for how long, and what its jobs are doing.

@@ -25,7 +25,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 
 import sandbox.jobs
 from sandbox.grade.wire import Wire
-from sandbox.jobs.attempt import SOFT_SIGNAL, is_soft_limit, place
+from sandbox.jobs.attempt import is_soft_limit, place
 
 _PRELOADED = (celery.exceptions, sandbox.jobs)
 
@@ -42,7 +42,7 @@ class Remote:
         if reply is None:
             os._exit(3)
         if reply.get("signal"):
-            signal.raise_signal(SOFT_SIGNAL)
+            signal.raise_signal(signal.SIGUSR1)
         if "error" in reply:
             raise ValueError(reply["error"])
         return reply.get("value")
@@ -141,7 +141,7 @@ def run_case(wire: Wire, order: dict[str, Any]) -> None:
         # The stand-in for the shop goes in before the learner's file imports it.
         shop = importlib.import_module("sandbox.services.shop")
         shop.save_order = lambda job, row: remote.ask("save", row["line"])  # type: ignore[attr-defined]
-        signal.signal(SOFT_SIGNAL, heard)
+        signal.signal(signal.SIGUSR1, heard)
         try:
             function: Callable[..., Any] = getattr(importlib.import_module(order["module"]), order["function"])
             if "rows" in order:
@@ -152,7 +152,7 @@ def run_case(wire: Wire, order: dict[str, Any]) -> None:
                 value = function(*order["args"])
         except BaseException as caught:
             error = caught
-        signal.signal(SOFT_SIGNAL, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         outcome = describe(error, file)
         if error is None:
             # Plain values only: the grader compares them, so an object that claims to equal anything is of no use.

@@ -27,7 +27,7 @@ from sandbox.errors import GraderFailed, NotSendable
 from sandbox.grade.wire import Wire
 
 MEMORY_BYTES = 2 << 30  # address space; numpy and psycopg alone map several hundred MB
-TOKEN = "SANDBOX_GRADE_TOKEN"  # noqa: S105 - marks the child's descendants, so that none outlives the grading
+TOKEN = "SANDBOX_GRADE_TOKEN"
 
 
 @dataclass(frozen=True, kw_only=True)

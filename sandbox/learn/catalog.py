@@ -151,7 +151,7 @@ def _lesson(table: dict[str, Any], place: int, path: Path) -> Lesson:
     _refuse_unknown(table, {*_LESSON, "exercise"}, path, who)
     fields: dict[str, Any] = {name: _field(table, name, kind, path, who) for name, kind in _LESSON.items()}
     if not re.fullmatch(r"\d\d", fields["number"]):
-        raise BadNotebook(f"{path}: {who} needs a number of two digits, for example number = \"03\".")
+        raise BadNotebook(f'{path}: {who} needs a number of two digits, for example number = "03".')
     if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", fields["slug"]):
         raise BadNotebook(f"{path}: {who} has the slug {fields['slug']!r}; use small letters, digits and single _.")
     if fields["minutes"] < 1:
@@ -170,7 +170,7 @@ def _exercise(table: dict[str, Any], number: str, place: int, path: Path) -> Exe
     if not re.fullmatch(rf"{number}\.[1-9]\d*", fields["id"]):
         raise BadNotebook(f"{path}: {who} stands in lesson {number}, so write its id as {number}.{place}.")
     if fields["graded"] not in GRADED:
-        raise BadNotebook(f"{path}: {who} has graded = {fields['graded']!r}; write \"auto\" or \"person\".")
+        raise BadNotebook(f'{path}: {who} has graded = {fields["graded"]!r}; write "auto" or "person".')
     if fields["points"] < 1:
         raise BadNotebook(f"{path}: {who} has {fields['points']} points; write a number above zero.")
     if not all(isinstance(hint, str) for hint in fields["hints"]):
@@ -186,7 +186,7 @@ def _field(table: dict[str, Any], name: str, kind: type, path: Path, who: str) -
     # A bool is an int to isinstance.
     if not isinstance(value, kind) or isinstance(value, bool):
         raise BadNotebook(f"{path}: {name!r} of {who} is {value!r}; write {_KINDS[kind]}.")
-    if kind is str and not value.strip():
+    if isinstance(value, str) and not value.strip():
         raise BadNotebook(f"{path}: {name!r} of {who} is empty; write {_KINDS[kind]}.")
     return value
 
@@ -195,4 +195,6 @@ def _refuse_unknown(table: dict[str, Any], known: set[str], path: Path, who: str
     # A misspelt field would otherwise be a lesson without exercises, or an exercise without hints.
     for name in table:
         if name not in known:
-            raise BadNotebook(f"{path}: {who} has a field {name!r} that is not known; there are {', '.join(sorted(known))}.")
+            raise BadNotebook(
+                f"{path}: {who} has a field {name!r} that is not known; there are {', '.join(sorted(known))}."
+            )

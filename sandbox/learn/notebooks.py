@@ -49,7 +49,7 @@ def parse(text: str, name: str | Path) -> NotebookNode:
         hint = " (the marks of a merge conflict are in it)" if "<<<<<<< " in text else ""
         raise BadNotebook(f"{name} is not JSON{hint}: {error}.") from None
     if not isinstance(raw, dict) or not isinstance(raw.get("nbformat"), int):
-        raise BadNotebook(f"{name} is JSON, but not a notebook: it has no \"nbformat\".")
+        raise BadNotebook(f'{name} is JSON, but not a notebook: it has no "nbformat".')
     import nbformat
 
     try:
@@ -98,7 +98,15 @@ def clean(notebook: NotebookNode, *, keep_outputs: bool = False, name: str | Pat
     result.metadata = nbformat.from_dict({"kernelspec": KERNELSPEC, "language_info": {"name": "python"}})
     for cell, identity in zip(result.cells, _ids(result.cells), strict=True):
         cell.id = identity
-        for unknown in set(cell) - {"id", "cell_type", "metadata", "source", "outputs", "execution_count", "attachments"}:
+        for unknown in set(cell) - {
+            "id",
+            "cell_type",
+            "metadata",
+            "source",
+            "outputs",
+            "execution_count",
+            "attachments",
+        }:
             del cell[unknown]
         cell.metadata = _cell_metadata(cell)
         if cell.cell_type != "code":

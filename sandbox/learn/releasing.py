@@ -111,7 +111,9 @@ def _config(root: Path) -> Config:
     from traitlets.config import Config, PyFileConfigLoader
 
     try:
-        found: Config = PyFileConfigLoader(CONFIG, path=str(root)).load_config() if (root / CONFIG).is_file() else Config()
+        found: Config = (
+            PyFileConfigLoader(CONFIG, path=str(root)).load_config() if (root / CONFIG).is_file() else Config()
+        )
     except Exception as error:
         raise BadNotebook(f"{root / CONFIG} can not be read: {type(error).__name__}: {error}") from None
     return found

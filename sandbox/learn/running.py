@@ -266,7 +266,9 @@ def judge_jobs(found: dict[str, int]) -> str | None:
     from sandbox.jobs.states import TERMINAL
 
     if not sum(found.values()):
-        return "every cell passed, but no job ran: a solution must run its job on a worker, for example with lab.run(...)"
+        return (
+            "every cell passed, but no job ran: a solution must run its job on a worker, for example with lab.run(...)"
+        )
     left = {state: count for state, count in found.items() if state not in TERMINAL}
     if left:
         some = ", ".join(f"{count} {state}" for state, count in sorted(left.items()))

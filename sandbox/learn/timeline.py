@@ -84,7 +84,9 @@ class Timeline:
             found = [e for e in self.events if e.kind == kind]
             if found:
                 places = [LANES.index(LANE_OF[kind])] * len(found)
-                axes.scatter([e.at - start for e in found], places, marker=shape, color=colour, s=70, label=label, zorder=3)
+                axes.scatter(
+                    [e.at - start for e in found], places, marker=shape, color=colour, s=70, label=label, zorder=3
+                )
         for event in self.events:
             if event.kind in ("soft signal", "killed"):
                 axes.axvline(event.at - start, color="#666666", linestyle="--", linewidth=0.8, zorder=1)

@@ -20,30 +20,13 @@ from sandbox.errors import NotConfined
 
 # Commands without a key that neither show nor change anything of others.
 HARMLESS = frozenset(
-    [
-        "ping",
-        "echo",
-        "time",
-        "info",
-        "lastsave",
-        "wait",
-        "multi",
-        "exec",
-        "discard",
-        "unwatch",
-        "command",
-        "client|id",
-        "client|info",
-        "client|getname",
-        "client|setname",
-        "client|setinfo",
-        "script|load",
-        "script|exists",
-    ]
+    {"ping", "echo", "time", "info", "lastsave", "wait", "multi", "exec", "discard", "unwatch", "command"}
+    | {"client|id", "client|info", "client|getname", "client|setname", "client|setinfo"}
+    | {"script|load", "script|exists"}
 )
 # The server says of these that their keys move about. Here is where: the number of keys stands at this place ...
-COUNTED = {name: 1 for name in ["zunion", "zinter", "zdiff", "sintercard", "zintercard", "lmpop", "zmpop"]}
-COUNTED |= {name: 2 for name in ["zunionstore", "zinterstore", "zdiffstore", "blmpop", "bzmpop"]}
+COUNTED = dict.fromkeys(["zunion", "zinter", "zdiff", "sintercard", "zintercard", "lmpop", "zmpop"], 1)
+COUNTED |= dict.fromkeys(["zunionstore", "zinterstore", "zdiffstore", "blmpop", "bzmpop"], 2)
 STORING = frozenset({"zunionstore", "zinterstore", "zdiffstore"})  # ... and in these the first argument is a key too
 # ... or the keys are the first half of what follows the word STREAMS, looked for from this place on.
 STREAMING = {"xread": 1, "xreadgroup": 4}

@@ -197,7 +197,9 @@ class Lab:
         if self.stack.closed:
             return f"Lab {self.name} is closed."
         worker = self._worker
-        text = f"{worker.pool} worker with {worker.concurrency} process{'es' * (worker.concurrency != 1)}" if worker else "no worker"
+        text = "no worker"
+        if worker:
+            text = f"{worker.pool} worker with {worker.concurrency} process{'es' * (worker.concurrency != 1)}"
         return f"Lab {self.name} is open: {self.servers.described}, {text}."
 
     @classmethod
@@ -415,7 +417,8 @@ class Lab:
         if restarted:
             self.worker(**restarted)
             ids = ", ".join(job_id[:8] for job_id in running)
-            return f"Reset. {len(running)} running task{'s' * (len(running) != 1)} ({ids}) was killed with its worker, and a new worker started."
+            what = f"{len(running)} running task" + ("s were" if len(running) != 1 else " was")
+            return f"Reset. {what} killed with the worker ({ids}), and a new worker started."
         return "Reset. No task was running; the worker was left as it is."
 
     def _running(self) -> list[str]:
@@ -487,7 +490,9 @@ def _require_json(kwargs: Any) -> None:
             text = json.dumps({key: value}, allow_nan=False, ensure_ascii=False)
             text.encode()
         except (TypeError, ValueError, RecursionError) as error:
-            raise NotSendable(f"argument {key!r} can not be sent as JSON ({error}): send text, numbers, lists, dicts.") from None
+            raise NotSendable(
+                f"argument {key!r} can not be sent as JSON ({error}): send text, numbers, lists, dicts."
+            ) from None
         if json.loads(text) != {key: value}:
             raise NotSendable(
                 f"argument {key!r} would arrive as something else: JSON turns tuples into lists and every key into text. "

@@ -69,7 +69,7 @@ def cache_folder() -> Path:
         places = [folder]
     elif service_user().switched:
         # Root's own cache is closed to the user that PostgreSQL runs as.
-        places = [Path("/var/cache/always-ends"), Path("/var/tmp/always-ends-cache")]  # noqa: S108
+        places = [Path("/var/cache/always-ends"), Path("/var/tmp/always-ends-cache")]
     else:
         base = Path.home() / "Library/Caches" if sys.platform == "darwin" else Path.home() / ".cache"
         base = Path(os.environ.get("XDG_CACHE_HOME") or base)
@@ -92,7 +92,7 @@ def cache_folder() -> Path:
 def temporary_parent() -> Path:
     """A folder short enough for sockets below it, and passable for the service user."""
     tried = []
-    for place in dict.fromkeys([tempfile.gettempdir(), "/tmp", "/var/tmp"]):  # noqa: S108
+    for place in dict.fromkeys([tempfile.gettempdir(), "/tmp", "/var/tmp"]):
         folder = Path(place)
         if len(os.fsencode(place)) > LONGEST_FOLDER:
             tried.append(f"{place} (its path is too long for a socket)")

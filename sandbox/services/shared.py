@@ -72,7 +72,7 @@ def shared_servers(stack: Stack) -> Servers | None:
     """The servers that ``SANDBOX_REDIS_URL`` and ``SANDBOX_DATABASE_URL`` name; None if neither is set.
 
     Where only one is set the other server is a private one. Tells the stack how to clean up, which must happen before
-    ``stack.open``; the database is made by ``prepare``, which must happen after it, so that no moment leaves one behind.
+    ``stack.open``; the database is made by ``prepare``, which must happen after it: no moment leaves one behind.
     Raises BadSetting, StackFailed.
     """
     redis_url, database_url = os.environ.get(REDIS, "").strip(), os.environ.get(DATABASE, "").strip()
@@ -158,7 +158,7 @@ def _shared_redis(url: str, prefix: str) -> RedisServer:
 
 def _read_redis_url(url: str) -> tuple[str, str]:
     """The server's place without its password, and the address as kombu writes it. Raises BadSetting."""
-    wrong = BadSetting(f"{REDIS} is not the address of a Redis server: write it as {REDIS_FORM}.")
+    wrong = BadSetting(f"{REDIS} is no address of a Redis server: write it as {REDIS_FORM}.")
     try:
         parts = urlsplit(url)
         port = parts.port or 6379
@@ -285,9 +285,7 @@ def _dsn(url: str) -> str:
         parts: dict[str, Any] = conninfo_to_dict(url)
     except (psycopg.Error, ValueError):
         # libpq's own message may quote the whole address, with the password.
-        raise BadSetting(
-            f"{DATABASE} is not the address of a PostgreSQL server: write it as {DATABASE_FORM}."
-        ) from None
+        raise BadSetting(f"{DATABASE} is no address of a PostgreSQL server: write it as {DATABASE_FORM}.") from None
     return make_conninfo(**{"connect_timeout": PATIENCE_SECONDS, **parts})
 
 

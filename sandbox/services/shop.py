@@ -8,7 +8,9 @@ from typing import Any
 
 from sandbox.jobs import Job
 
-TABLE = "create table if not exists orders (line integer primary key, customer text not null, quantity integer not null)"
+TABLE = (
+    "create table if not exists orders (line integer primary key, customer text not null, quantity integer not null)"
+)
 
 
 def order_rows(count: int, *, seed: int = 1, bad: tuple[int, ...] = (), seconds: float = 0.05) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The process that owns a lab's servers and ends them all when the lab's owner ends, however it ends.
 
-Run as a script with ``python -I -S sidecar.py FOLDER`` (standard library only, so that it is up in a few hundredths of a second). It
-reads JSON lines on stdin and answers with JSON lines on stdout:
+Run as a script with ``python -I -S sidecar.py FOLDER`` (standard library only, so that it is up in a few hundredths
+of a second). It reads JSON lines on stdin and answers with JSON lines on stdout:
 
     {"do": "open", "folder": ..., "owner": pid, "programs": [...], "cleanup": [...]}   first, once
     {"do": "start", "program": {...}}     {"do": "stop", "name": ...}     {"do": "close"}
@@ -9,8 +9,8 @@ reads JSON lines on stdin and answers with JSON lines on stdout:
 It ends on "close", when stdin closes, when its parent is no longer `owner` (a forked child of the owner may hold
 stdin open), or on SIGTERM. Ending means: every descendant gone, the folder removed. A program is
 
-    {"name", "argv", "env"?, "mark"?, "cwd"?, "log", "user"?, "copy"?: [from, to], "folders"?, "ready": {"path", "text"?},
-     "stop"?: signal name}
+    {"name", "argv", "env"?, "mark"?, "cwd"?, "log", "user"?, "copy"?: [from, to], "folders"?,
+     "ready": {"path", "text"?}, "stop"?: signal name}
 
 where `mark` is added to the environment, and `cleanup`, run when everything else has ended, is {"args", "env"}.
 """

@@ -29,7 +29,9 @@ class Table:
     def __repr__(self) -> str:
         cells = [list(self.columns), *([_text(value) for value in row] for row in self.rows)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells
+        ]
         lines.insert(1, "  ".join("-" * width for width in widths))
         lines.append("(no rows)" if not self.rows else f"({len(self.rows)} row{'s' * (len(self.rows) != 1)})")
         return "\n".join(lines)

@@ -98,7 +98,7 @@ class _one_at_a_time:
     """One process prepares; the others wait and find it done."""
 
     def __enter__(self) -> None:
-        self._file = open(cache_folder() / ".lock", "w")  # noqa: SIM115
+        self._file = open(cache_folder() / ".lock", "w")
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def __exit__(self, *_: object) -> None:

@@ -41,7 +41,7 @@ def pin_lines() -> list[str]:
 
 def pinned(python: str) -> dict[str, str]:
     """Name to version, as pip on this Python reads constraints.txt."""
-    found = {}
+    found: dict[str, str] = {}
     for requirement in map(Requirement, pin_lines()):
         if requirement.marker is None or requirement.marker.evaluate({"python_version": python}):
             assert canonicalize_name(requirement.name) not in found, requirement

@@ -20,7 +20,9 @@ PLACES = {
     "completing": "after the last row, as the job was about to be completed",
     "completed": "just after the job was completed",
 }
-SPINNER = "The row says running until the hard limit kills the process, and goes on saying so: a spinner that never stops."
+SPINNER = (
+    "The row says running until the hard limit kills the process, and goes on saying so: a spinner that never stops."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

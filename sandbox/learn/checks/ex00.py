@@ -22,9 +22,13 @@ def ended(function: Any, cases: list[list[str]] = ENDED) -> list[Any]:
             results.append(NotAttempted())
         elif outcome.kind == "error":
             line = f" at line {outcome.where['line']}" if outcome.where.get("line") else ""
-            results.append(NotYet(f"For the state {state!r} your function raised {outcome.type}: {outcome.message}{line}."))
+            results.append(
+                NotYet(f"For the state {state!r} your function raised {outcome.type}: {outcome.message}{line}.")
+            )
         elif outcome.kind != "value":
-            results.append(NotYet(f"For the state {state!r} your function did not come back.", why="It only has to answer."))
+            results.append(
+                NotYet(f"For the state {state!r} your function did not come back.", why="It only has to answer.")
+            )
         elif outcome.value is not right:
             said = outcome.value if outcome.type == "bool" else f"a {outcome.type}"
             results.append(

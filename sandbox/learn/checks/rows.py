@@ -43,7 +43,8 @@ def query_of(function: Any) -> str:
         raise NotYet(f"Your function did not return a query ({detail}).", why="It returns the text of one select.")
     if not isinstance(outcome.value, str) or not outcome.value.strip():
         raise NotYet(
-            f"Your function returned a {outcome.type}, not the text of a query.", why="It returns the text of one select."
+            f"Your function returned a {outcome.type}, not the text of a query.",
+            why="It returns the text of one select.",
         )
     return outcome.value
 
@@ -120,7 +121,11 @@ def judge_query(sql: str, rows: list[Planted]) -> None:
                 seen="A healthy job gets finished under the hands of the process that works on it."
                 if row.state == "running"
                 else "A row that is reported although nothing is wrong with it.",
-                why="It has ended already." if ended else "It waits to be started." if waits else "It is within its own limit.",
+                why="It has ended already."
+                if ended
+                else "It waits to be started."
+                if waits
+                else "It is within its own limit.",
             )
     if len(answers) != len(set(answers)):
         raise NotYet("The query returns the same row more than once.", why="A join or a union multiplies rows.")
