@@ -90,13 +90,14 @@ def grade(number: str, attempt: Any, cases: list[Any], points: float | None = No
         results = checker(attempt, cases)
     except (NotSendable, NoLabOpen) as error:
         results = [NotYet(str(error)) for _ in cases]
-    for place, result in enumerate(results, 1):
+    for place, (case, result) in enumerate(zip(cases, results, strict=True), 1):
+        name = getattr(case, "title", None) or f"case {place}"
         if result is None:
-            print(f"ok       case {place}")
+            print(f"ok       {name}")
         elif isinstance(result, NotAttempted):
-            print(f"empty    case {place}")
+            print(f"empty    {name}")
         else:
-            print(f"not yet  case {place}: {result.happened}")
+            print(f"not yet  {name}: {result.happened}")
     right = sum(result is None for result in results)
     score = round(most * right / len(cases), 2) if cases else 0.0
     return max(0.0, min(most, score))
