@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# ruff: noqa: UP031
 """Make .venv and install the course's pinned packages: what `make lab` and `make test` do first.
 
     python3 scripts/bootstrap.py          what a learner needs
@@ -129,14 +128,15 @@ NO_NETWORK = (
     "RemoteDisconnected",
 )
 HEADINGS = ("subprocess-exited-with-error", "ResolutionImpossible", "Failed to build")
+LAST_RETRY = "Retry(total=0"
 FOUND_NOTHING = ("from versions: none", "No matching distribution found")
 
 
 def explain_pip(lines, returncode, root_folder, again, task="pip could not install the packages"):
     """One sentence for a pip (or venv) that failed, from what it printed.
 
-    A warning about the network counts only where pip found nothing at all: after a retry that worked, the reason
-    lies elsewhere.
+    A warning about the network counts only where pip gave up (its last retry, or no version found at all): after a
+    retry that worked, the reason lies elsewhere.
     """
     text = "\n".join(lines)
     errors = [line.strip() for line in lines if line.strip().lower().startswith("error:")]
@@ -147,13 +147,13 @@ def explain_pip(lines, returncode, root_folder, again, task="pip could not insta
 
     if has(NO_SPACE, text):
         return explain_full(root_folder, again)
-    found_nothing = has(FOUND_NOTHING, error_text)
-    if has(NO_TRUST, error_text) or (found_nothing and has(NO_TRUST, text)):
+    gave_up = has(FOUND_NOTHING, error_text) or LAST_RETRY in text
+    if has(NO_TRUST, error_text) or (gave_up and has(NO_TRUST, text)):
         return (
             "The package index answered with a certificate that pip does not trust: on a network with a proxy of its "
             "own, type %s PIP_CERT=/path/to/its/certificate.pem; the full log is in %s" % (again, LOG)
         )
-    if has(NO_NETWORK, error_text) or (found_nothing and has(NO_NETWORK, text)):
+    if has(NO_NETWORK, error_text) or (gave_up and has(NO_NETWORK, text)):
         return (
             "No network: pip could not reach the package index; connect (behind a proxy: export HTTPS_PROXY=...) and "
             "type %s again; what was downloaded is kept, and the full log is in %s" % (again, LOG)

@@ -27,11 +27,11 @@ PASSWORD = "s3cret/ with:signs@%"
 QUOTED = "s3cret%2F%20with%3Asigns%40%25"
 
 
-@pytest.fixture(autouse=True)
-def _no_real_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _no_real_servers() -> None:
     """Whoever runs the tests may have real servers set; the tests start their own."""
     for name in ("SANDBOX_REDIS_URL", "SANDBOX_DATABASE_URL"):
-        monkeypatch.delenv(name, raising=False)
+        os.environ.pop(name, None)
 
 
 def eventually(question: Callable[[], Any], seconds: float = 30) -> Any:
@@ -146,7 +146,10 @@ def owner() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     yield start
     for process in started:
         process.kill()
-        process.communicate()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        process.wait()
 
 
 @dataclass(frozen=True, kw_only=True)

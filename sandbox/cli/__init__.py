@@ -22,8 +22,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     from sandbox.cli.app import course
 
-    # A `kill` ends what a command started the way Ctrl-C does.
-    signal.signal(signal.SIGTERM, _stop)
+    # A `kill`, or a terminal that closes, ends what a command started the way Ctrl-C does.
+    before = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         code = course.main(args=arguments, prog_name="course", standalone_mode=False)
         sys.stdout.flush()
@@ -47,6 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror or error}.")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _say(message: str) -> int:

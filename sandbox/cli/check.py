@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LONGEST_SOURCE, LONGEST_ERROR = 40, 30
 
 
-class Parameter(click.ParamType):
+class Parameter(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.2 on
     """``name=value``; the value is a Python number, True, False, None, a list, or else text."""
 
     name = "NAME=VALUE"

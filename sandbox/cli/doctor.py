@@ -16,6 +16,7 @@ from pathlib import Path
 
 import click
 
+from sandbox.cli.common import counted
 from sandbox.errors import SandboxError
 
 PYTHONS = ((3, 11), (3, 12), (3, 13))
@@ -204,8 +205,8 @@ def leftovers() -> str:
     removed = sweep()
     left = stale()
     if left:
-        raise Unwell(f"{len(left)} folders of dead labs", "type `rm -rf " + " ".join(map(str, left)) + "`")
-    return f"{len(removed)} folders of dead labs, removed" if removed else "none"
+        raise Unwell(f"{counted(len(left), 'folder')} of dead labs", "type `rm -rf " + " ".join(map(str, left)) + "`")
+    return f"{counted(len(removed), 'folder')} of dead labs, removed" if removed else "none"
 
 
 def disk() -> str:

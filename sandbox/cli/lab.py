@@ -194,6 +194,8 @@ def stop(jupyter: subprocess.Popen[bytes]) -> None:
     """End JupyterLab and its kernels; when it does not listen, or at a second Ctrl-C, by force."""
     import psutil
 
+    from sandbox.learn.processes import wait_until_gone
+
     if jupyter.poll() is not None:
         return
     family: list[psutil.Process] = []
@@ -210,4 +212,4 @@ def stop(jupyter: subprocess.Popen[bytes]) -> None:
         jupyter.wait()
     # The kernels are gone; their sidecars take a moment to remove what they looked after.
     with contextlib.suppress(KeyboardInterrupt):
-        psutil.wait_procs(family, timeout=8)
+        wait_until_gone(family, 8)

@@ -60,6 +60,8 @@ def down() -> int:
     """
     import psutil
 
+    from sandbox.learn.processes import wait_until_gone
+
     state_file = _state_file()
     with _one_at_a_time(state_file):
         state = read_state(state_file)
@@ -71,10 +73,9 @@ def down() -> int:
         with contextlib.suppress(psutil.Error):
             family = keeper.children(recursive=True)
             keeper.terminate()
-        _, alive = psutil.wait_procs([keeper], timeout=STOP_SECONDS)
-        for process in alive:
+        for process in wait_until_gone([keeper], STOP_SECONDS):
             process.kill()  # what it looked after ends by itself then
-        _, alive = psutil.wait_procs(family, timeout=STOP_SECONDS)
+        alive = wait_until_gone([keeper, *family], STOP_SECONDS)
         state_file.unlink(missing_ok=True)
     if alive:
         raise StackFailed(f"{counted(len(alive), 'process')} did not end: pid {', '.join(str(p.pid) for p in alive)}.")

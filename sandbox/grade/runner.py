@@ -26,6 +26,7 @@ import psutil
 from sandbox.errors import GraderFailed, NotSendable
 from sandbox.grade.wire import Wire
 
+PATIENCE_SECONDS = 10  # for one case, whose work takes hundredths of a second
 MEMORY_BYTES = 2 << 30  # address space; numpy and psycopg alone map several hundred MB
 TOKEN = "SANDBOX_GRADE_TOKEN"
 
@@ -149,13 +150,11 @@ def run_cases(
     submission: Submission,
     orders: list[dict[str, Any]],
     answers: list[Answer],
-    *,
-    patience_seconds: float = 10,
 ) -> list[Outcome]:
     """Run the function once for each order; ``answers[i]`` replies to what it does in case i.
 
     An order is ``{"job": id, "rows": [...]}`` or ``{"args": [...]}``. A case that does not end within
-    `patience_seconds` is killed and is a "no end"; the others still run. Raises GraderFailed when no child starts.
+    ``PATIENCE_SECONDS`` is killed and is a "no end"; the others still run. Raises GraderFailed when no child starts.
     """
     outcomes: list[Outcome] = []
     child: _Child | None = None
@@ -165,7 +164,7 @@ def run_cases(
                 child = _Child()
             fields = {"files": submission.files, "module": submission.module, "function": submission.function}
             child.wire.send(order | fields)
-            outcome, alive = _one_case(child, answer, patience_seconds)
+            outcome, alive = _one_case(child, answer, PATIENCE_SECONDS)
             outcomes.append(outcome)
             if not alive:
                 child.end()

@@ -42,10 +42,15 @@ def _show(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None) 
     inner = cause.__traceback__
     while inner is not None and not inner.tb_frame.f_code.co_filename.startswith(work):
         inner = inner.tb_next
+    # The error is the whole story: what it was raised from (the magic's own handling) is not the learner's.
+    cause = cause.with_traceback(inner)
     if isinstance(cause, SyntaxError):
-        inner = None
-    shell.showtraceback((type(cause), cause.with_traceback(inner), inner), tb_offset=0)
-    return shell.InteractiveTB.structured_traceback(type(cause), cause, inner, tb_offset=0)
+        lines = shell.SyntaxTB.structured_traceback(type(cause), cause, [])
+    else:
+        lines = shell.InteractiveTB.structured_traceback(type(cause), cause, inner, tb_offset=0)
+    # showtraceback() would look at the exception that is being handled for a syntax error, which is not this one.
+    shell._showtraceback(type(cause), cause, lines)
+    return lines
 
 
 def _shell() -> Any:

@@ -23,6 +23,8 @@ KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "nam
 # nbval does not compare these: their outputs differ from run to run, or hold tracebacks with paths.
 NOT_COMPARED_TAGS = {"nbval-ignore-output", "nbval-skip", "raises-exception", "nbval-raises-exception"}
 NOT_COMPARED_COMMENTS = {"NBVAL_IGNORE_OUTPUT", "NBVAL_SKIP", "NBVAL_RAISES_EXCEPTION"}
+# Nor these parts of any output: pictures, and widgets, whose ids are random.
+NOT_COMPARED_DATA = ("image/png", "image/jpeg", "application/vnd.jupyter.widget-view+json")
 # nbgrader's locks: without them a learner edits a test cell by accident.
 LOCKS = ("deletable", "editable")
 BACKUP = ".bak.ipynb"
@@ -227,7 +229,7 @@ def _cell_metadata(cell: Any) -> Any:
 
 
 def _outputs(outputs: list[Any], place: int) -> list[Any]:
-    """Outputs without what depends on the moment: how a stream was cut into messages, counts, widget ids."""
+    """Outputs without what depends on the moment: how a stream was cut into messages, counts, pictures."""
     result: list[Any] = []
     for output in outputs:
         last = result[-1] if result else None
@@ -236,6 +238,10 @@ def _outputs(outputs: list[Any], place: int) -> list[Any]:
             continue
         if "metadata" in output:
             output.metadata.clear()
+        for kind in NOT_COMPARED_DATA:
+            output.get("data", {}).pop(kind, None)
+        if output.get("data") == {}:
+            continue
         if output.output_type == "execute_result":
             output.execution_count = place
         result.append(output)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -24,14 +26,13 @@ def release(lesson: Lesson, into: Path) -> str:
 
     A pure function of the solution: no gradebook is written. `into` is an empty folder for nbgrader to work in.
     """
-    source = notebooks.read_text(lesson.solution_path)
-    notebooks.parse(source, lesson.solution_path)
+    source = notebooks.clean_text(notebooks.read_text(lesson.solution_path), lesson.solution_path, keep_outputs=False)
     folder = into / "solutions" / lesson.name
     folder.mkdir(parents=True)
     # Only the notebook: nbgrader would copy what else lies there, also a backup or a cache.
     (folder / lesson.solution_path.name).write_text(source, encoding="utf-8")
     # Imported here: nbgrader takes over a second.
-    from nbgrader.apps import NbGraderAPI
+    from nbgrader.converters import GenerateAssignment
     from nbgrader.coursedir import CourseDirectory
 
     config = _config(lesson.root)
@@ -42,13 +43,20 @@ def release(lesson: Lesson, into: Path) -> str:
     config.GenerateAssignment.no_database = True
     config.GenerateAssignment.pop("post_convert_hook", None)
     config.SaveCells.enabled = False
-    api = NbGraderAPI(coursedir=CourseDirectory(config=config), config=config)
-    api.log.handlers, api.log.propagate = [logging.NullHandler()], False
-    done = api.generate_assignment(lesson.name, force=True, create=False)
+    said = io.StringIO()
+    log = logging.Logger("course.nbgrader")  # not the process's own: nbgrader explains itself at length
+    log.addHandler(logging.StreamHandler(said))
+    courses = CourseDirectory(config=config, log=log, assignment_id=lesson.name)
     made = into / "exercises" / lesson.name / lesson.exercise_path.name
-    if not done["success"] or not made.is_file():
-        why = (done.get("error") or done.get("log") or "it said nothing").strip().splitlines()[-1]
-        raise BadNotebook(f"nbgrader made no exercise of {lesson.solution_path}: {why}")
+    try:
+        GenerateAssignment(coursedir=courses, config=config, log=log).start()
+        if not made.is_file():
+            raise OSError("it wrote no file")
+    except Exception as error:
+        # What went wrong first stands in its log; the exception often says only that something did.
+        first = re.search(r"^[\w.]*Error: (.+)$", said.getvalue(), re.MULTILINE)
+        why = first[1] if first else " ".join(str(error).split())
+        raise BadNotebook(f"nbgrader made no exercise of {lesson.solution_path}: {why}") from None
     return notebooks.clean_text(notebooks.read_text(made), lesson.exercise_path, keep_outputs=False)
 
 
@@ -108,7 +116,8 @@ def tidy_release(**about: object) -> None:
 
 
 def _config(root: Path) -> Config:
-    from traitlets.config import Config, PyFileConfigLoader
+    from traitlets.config import Config
+    from traitlets.config.loader import PyFileConfigLoader
 
     try:
         found: Config = (

@@ -19,6 +19,7 @@ from typing import Any
 from sandbox.errors import BadNotebook, BadSetting
 from sandbox.learn import notebooks
 from sandbox.learn.catalog import Lesson
+from sandbox.learn.processes import wait_until_gone
 from sandbox.learn.run_one import TAG
 
 KINDS = ("lesson", "solution")
@@ -105,8 +106,8 @@ def parameter_names(path: Path) -> list[str]:
         if cell.cell_type == "code" and "parameters" in notebooks.tags(cell):
             try:
                 body = ast.parse(cell.source).body
-            except SyntaxError as error:
-                raise BadNotebook(f"{path}: the parameters cell is not Python: {error.msg}.") from None
+            except SyntaxError:
+                return []  # the run shows the error, with its line
             wanted = [t for node in body for t in getattr(node, "targets", [getattr(node, "target", None)])]
             return [t.id for t in wanted if isinstance(t, ast.Name)]
     return []
@@ -114,7 +115,11 @@ def parameter_names(path: Path) -> list[str]:
 
 def share_parameters(chosen: Sequence[Target], parameters: dict[str, Any]) -> dict[Path, dict[str, Any]]:
     """Each notebook's part of `parameters`. papermill only warns of a name that no cell knows; this raises BadSetting."""
-    known = {t.path: parameter_names(t.path) for t in chosen if parameters and t.path.is_file()}
+    known: dict[Path, list[str]] = {}
+    for target in chosen if parameters else ():
+        # One that can not be read is judged when its turn comes.
+        with contextlib.suppress(BadNotebook):
+            known[target.path] = parameter_names(target.path)
     everything = {name for names in known.values() for name in names}
     for name in parameters:
         if name not in everything:
@@ -297,12 +302,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
     family: list[psutil.Process] = []
     with contextlib.suppress(psutil.Error):
         if process.poll() is None:
-            me = psutil.Process(process.pid)
-            family = me.children(recursive=True)
-            # Kernels are killed, not asked: they may be in an endless loop. Their sidecars see it, and clean up.
-            for kernel in me.children():
-                with contextlib.suppress(psutil.Error):
-                    kernel.kill()
+            family = psutil.Process(process.pid).children(recursive=True)
+    # At the end of its stdin it kills its kernel, which may be in an endless loop, and ends.
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
@@ -311,7 +312,6 @@ def end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.kill()
         process.wait()
-    _, alive = psutil.wait_procs(family, timeout=GONE_SECONDS)
-    for straggler in alive:
+    for straggler in wait_until_gone(family, GONE_SECONDS):
         with contextlib.suppress(psutil.Error):
             straggler.kill()

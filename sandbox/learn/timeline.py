@@ -95,7 +95,8 @@ class Timeline:
         axes.set_xlabel("seconds since the message was sent")
         axes.set_title(self._sentence(), fontsize=10, loc="left")
         axes.grid(axis="x", alpha=0.3)
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
+        if self.events:
+            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
         return figure
 
     def _bars(self, axes: Any, start: float) -> None:

@@ -29,17 +29,23 @@ def check_name(name: str, folder: Path) -> Path:
             f"{name!r} is not a module name: use letters, digits and _, for example `%%worker_file imports`."
         )
     path = folder / f"{name}.py"
-    taken = name in sys.builtin_module_names or hasattr(builtins, name)
-    if not taken:
-        module = sys.modules.get(name)
-        if module is not None:
-            taken = Path(getattr(module, "__file__", None) or "").parent != folder
-        else:
-            spec = importlib.util.find_spec(name)
-            taken = spec is not None and Path(spec.origin or "").parent != folder
-    if taken:
+    if _is_taken(name, folder):
         raise BadWorkerFile(f"a module named {name!r} exists already and yours would hide it: choose another name.")
     return path
+
+
+def _is_taken(name: str, folder: Path) -> bool:
+    if name in sys.builtin_module_names or hasattr(builtins, name):
+        return True
+    module = sys.modules.get(name)
+    if module is not None and getattr(module, "__file__", None):
+        return Path(str(module.__file__)).parent != folder
+    spec = getattr(module, "__spec__", None) or importlib.util.find_spec(name)
+    if spec is None or spec.origin is not None:
+        return spec is not None and Path(str(spec.origin)).parent != folder
+    # Any folder in reach is a module to Python. One that was installed is; one beside the notebook is just a folder.
+    installed = ("site-packages", "dist-packages")
+    return any(part in installed for place in spec.submodule_search_locations or [] for part in Path(place).parts)
 
 
 def write(name: str, text: str, folder: Path) -> Path:

@@ -111,6 +111,9 @@ class Lab:
         self.name, self.stack, self.servers = name, stack, servers
         self.work = stack.folder / "work"
         self.work.mkdir()
+        # The worker is ended by SIGKILL, so what it and its tasks put into a temporary folder has to go with the lab.
+        self.temporary = stack.folder / "tmp"
+        self.temporary.mkdir()
         self.ledger = Ledger(stack.folder / "ledger.jsonl")
         self._jobs = PgStore(servers.dsn)
         self._db: psycopg.Connection[Any] | None = None
@@ -144,7 +147,8 @@ class Lab:
         try:
             servers = shared_servers(stack) or private_servers(stack)
             lab = cls(name, stack, servers)
-            specs = [*servers.programs, *([lab._worker_program(options)] if worker else [])]
+            # The worker first: it takes longest, and imports Celery while PostgreSQL's data directory is copied.
+            specs = [*([lab._worker_program(options)] if worker else []), *servers.programs]
             stack.open(specs)
             servers.prepare()
             stack.wait_ready(*(spec["name"] for spec in specs))
@@ -310,6 +314,7 @@ class Lab:
             # Not from WorkerSettings: importing Celery takes half a second, which the worker spends meanwhile.
             "SANDBOX_WORKER": json.dumps(self._settings_fields()),
             "PYTHONUNBUFFERED": "1",
+            "TMPDIR": str(self.temporary),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(self.work), os.environ.get("PYTHONPATH", "")])),
             # The worker runs as whoever runs the notebook, also in a container; it reads nothing but JSON.
             "C_FORCE_ROOT": "1",

@@ -96,6 +96,8 @@ def temporary_parent() -> Path:
         folder = Path(place)
         if len(os.fsencode(place)) > LONGEST_FOLDER:
             tried.append(f"{place} (its path is too long for a socket)")
+        elif "," in place:
+            tried.append(f"{place} (PostgreSQL's clients take a comma for the end of a path)")
         elif not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
             tried.append(f"{place} (not writable)")
         elif not reachable(folder, service_user()):

@@ -138,7 +138,7 @@ class Stack:
 
         self._wait(over, seconds, f"starting {', '.join(names)}")
         for name in names:
-            if self._state.get(name) != "ready":
+            if self._state.get(name) in ("failed", "exited"):
                 raise StackFailed(self.describe_failure(name))
 
     def describe_failure(self, name: str) -> str:
@@ -282,7 +282,8 @@ class Stack:
 def stale() -> list[Path]:
     """Folders of labs whose sidecar is gone without having removed them."""
     found = []
-    for folder in programs.temporary_parent().glob(f"{PREFIX}*"):
+    # As mkdtemp names them; whatever else begins like this, a grader's folder for one, is not ours to remove.
+    for folder in programs.temporary_parent().glob(f"{PREFIX}{'?' * 8}"):
         with contextlib.suppress(OSError):
             # One that is younger may be about to get its sidecar.
             if folder.stat().st_uid != os.getuid() or time.time() - folder.stat().st_mtime < 60:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,9 @@ TASK = "sandbox.run_job"
 class WorkerSettings:
     """How to reach one lab's servers and files."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)  # may hold a password, as dsn may
     prefix: str  # put before every Redis key; empty on a private server
-    dsn: str
+    dsn: str = field(repr=False)
     ledger: str
     work: str
     ready: str  # a file the worker writes when it takes messages
@@ -41,15 +41,18 @@ class WorkerSettings:
 
 def make_app(settings: WorkerSettings) -> Celery:
     """A Celery app wired to the lab's servers; JSON only, and no chatter between workers."""
-    app = Celery("sandbox", broker=settings.redis_url, backend=settings.redis_url, set_as_current=False)
+    results = f"sandbox.services.results.PolledBackend+{settings.redis_url.removeprefix('redis+')}"
+    app = Celery("sandbox", broker=settings.redis_url, backend=results, set_as_current=False)
     transport = {"global_keyprefix": settings.prefix} if settings.prefix else {}
+    # A private Redis is there or it has died; waiting twenty seconds for it would only hold the notebook.
+    patience = {"max_retries": 5, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.2}
     app.conf.update(
         accept_content=["json"],
         result_accept_content=["json"],
         task_serializer="json",
         result_serializer="json",
         broker_transport_options=transport,
-        result_backend_transport_options=transport,
+        result_backend_transport_options={**transport, "retry_policy": patience},
         broker_connection_retry_on_startup=True,
         task_track_started=True,
         worker_prefetch_multiplier=1,

@@ -464,6 +464,14 @@ RETRYING = "WARNING: Retrying (Retry(total=4, connect=None)) after connection br
             1,
             "No network: ",
         ),
+        (
+            [
+                RETRYING.replace("total=4", "total=0"),
+                "ERROR: Cannot install setuptools>=77 because these package versions have conflicting dependencies.",
+            ],
+            1,
+            "No network: ",
+        ),
         (["      ERROR: No matching distribution found for setuptools>=77", "      " + RETRYING], 1, "No network: "),
         (
             [

@@ -52,6 +52,19 @@ def test_a_name_that_would_hide_a_module_or_builtin_is_refused(folder: Path, nam
     assert list(folder.iterdir()) == []
 
 
+def test_a_folder_beside_the_notebook_takes_no_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would import any folder as a module; only one that is installed is in the way."""
+    (folder / "beside" / "orders").mkdir(parents=True)
+    (folder / "site-packages" / "google_like").mkdir(parents=True)
+    (folder / "worker").mkdir()
+    monkeypatch.syspath_prepend(folder / "beside")
+    monkeypatch.syspath_prepend(folder / "site-packages")
+    assert load(folder / "worker", "orders", "x = 1").x == 1  # type: ignore[attr-defined]
+    with pytest.raises(BadWorkerFile, match="choose another name"):
+        code.write("google_like", "", folder / "worker")
+    code.forget(folder / "worker")
+
+
 def test_a_name_in_any_script_and_with_its_ending(folder: Path) -> None:
     """Python's own rule for names holds."""
     assert load(folder, "заказы.py", "x = 'Ж'").x == "Ж"  # type: ignore[attr-defined]

@@ -43,6 +43,7 @@ class Books:
 
     case: Batch
     store: MemoryStore = field(default_factory=MemoryStore)
+    tried: list[int] = field(default_factory=list)
     saved: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     failed: list[tuple[int, bool, dict[str, Any]]] = field(default_factory=list)
@@ -85,6 +86,7 @@ class Books:
         reply = self._land("saving", row, call)
         if reply.signal:
             return reply
+        self.tried.append(row)
         if row in self.case.bad:
             return Reply(error="quantity 'seven' is not a number")
         self.saved.append(row)
@@ -115,6 +117,8 @@ def _at(where: dict[str, Any]) -> str:
 
 
 def _rows(places: list[int]) -> str:
+    if not places:
+        return "no row"
     names = ", ".join(map(str, places[:4])) + (", …" if len(places) > 4 else "")
     return f"row {names}" if len(places) == 1 else f"rows {names}"
 
@@ -217,10 +221,25 @@ def _judge_limit(books: Books, outcome: Outcome, landed: dict[str, Any]) -> None
             seen=SPINNER,
             why="The signal comes once. Whoever catches it has to stop the work, or nobody will before the hard limit.",
         )
+    if books.done != books.saved:
+        raise NotYet(
+            f"{where}. By then your function had saved {_rows(books.saved)} and counted {_rows(books.done)} as done.",
+            seen="A text that says how far the import got, with a number that is not true.",
+            why="Save each row once, and call job.item_done(i) right after each row that was saved.",
+        )
+    recorded = [index for index, _, _ in books.failed]
+    tried = [index for index in case.bad if index in books.tried]
+    if recorded != tried:
+        raise NotYet(
+            f"{where}. The bad rows until then were {tried}; your function recorded {recorded} as failed.",
+            seen="A report that names the wrong rows, or none.",
+            why="Call job.item_failed(i, error) once for each row whose saving raised, and for no other.",
+        )
     expected = State.COMPLETED if case.limit == "completed" else State.TIMED_OUT
     if not row.terminal:
+        left = "Your function returned" if outcome.kind == "value" else "It left your function"
         raise NotYet(
-            f"{where}. It left your function, and the job's row was left open: it still says running.",
+            f"{where}. {left}, and the job's row was left open: it still says running.",
             seen=SPINNER,
             why="The handler that would write the end does not stand around this line. Put one `try` around the whole "
             "of the work, with job.time_out(...) and `raise` in its `except SoftTimeLimitExceeded`.",
