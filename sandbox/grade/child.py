@@ -1,7 +1,8 @@
 """The process a learner's code runs in: ``python -m sandbox.grade.child FD``.
 
 It holds no answers and no records. Whatever the code does to its job is a question over the wire; the grader answers,
-and keeps the books. For each case a fork of this process loads the learner's files anew and calls the function once.
+and keeps the books. For each case a fork of this process loads the learner's files anew and calls the function once;
+what the case has started ends with it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,8 +28,11 @@ from billiard.exceptions import SoftTimeLimitExceeded
 import sandbox.jobs
 from sandbox.grade.wire import Wire
 from sandbox.jobs.attempt import is_soft_limit, place
+from sandbox.services import shop
+from sandbox.services.sidecar import PR_SET_CHILD_SUBREAPER, descendants, prctl
 
 _PRELOADED = (celery.exceptions, sandbox.jobs)
+BURIAL_SECONDS = 3  # for what a case has left behind; a kill takes effect within milliseconds
 
 
 class Remote:
@@ -69,13 +74,17 @@ class RemoteJob:
         self._remote.ask("expect", total)
 
     def item_done(self, index: int) -> None:
+        index = _whole("job.item_done", index)
         self.done += 1
         self._remote.ask("item_done", index)
 
     def item_failed(self, index: int, error: BaseException) -> None:
+        index = _whole("job.item_failed", index)
         self._remote.ask("item_failed", index, f"{type(error).__name__}: {error}", is_soft_limit(error))
 
     def finish(self, state: str, why: str | None = None) -> bool:
+        if why is not None and not isinstance(why, str):
+            raise TypeError(f"the reason of a job's end is a text, for people to read; it got a {type(why).__name__}.")
         return bool(self._remote.ask("finish", str(state), why))
 
     def complete(self, why: str | None = None) -> bool:
@@ -86,6 +95,12 @@ class RemoteJob:
 
     def time_out(self, why: str) -> bool:
         return self.finish("timed_out", why)
+
+
+def _whole(what: str, index: Any) -> int:
+    if not isinstance(index, int):
+        raise TypeError(f"{what} takes the row's place in the file, counted from 0; it got a {type(index).__name__}.")
+    return int(index)
 
 
 class Rows(list[Any]):
@@ -99,9 +114,14 @@ class Rows(list[Any]):
             yield super().__getitem__(index)
 
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return [self[index] for index in range(*key.indices(len(self)))]
         if isinstance(key, int):
             self.remote.ask("next", key if key >= 0 else key + len(self))
         return super().__getitem__(key)
+
+    def copy(self) -> list[Any]:
+        return list(self)
 
 
 def describe(error: BaseException | None, file: str) -> dict[str, Any]:
@@ -139,8 +159,7 @@ def run_case(wire: Wire, order: dict[str, Any]) -> None:
         file = str(Path(folder, f"{order['module']}.py"))
         remote = Remote(wire, file)
         # The stand-in for the shop goes in before the learner's file imports it.
-        shop = importlib.import_module("sandbox.services.shop")
-        shop.save_order = lambda job, row: remote.ask("save", row["line"])  # type: ignore[attr-defined]
+        shop.save_order = lambda job, row: remote.ask("save", _whole("save_order", row["line"]))
         signal.signal(signal.SIGUSR1, heard)
         try:
             function: Callable[..., Any] = getattr(importlib.import_module(order["module"]), order["function"])
@@ -161,7 +180,22 @@ def run_case(wire: Wire, order: dict[str, Any]) -> None:
         wire.send({"over": outcome})
 
 
+def bury() -> None:
+    """Kill whatever a case has left behind, also what moved to a session of its own, and reap it."""
+    give_up = time.monotonic() + BURIAL_SECONDS
+    while (left := descendants()) and time.monotonic() < give_up:
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.002)
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def main() -> None:
+    # What a case orphans becomes a child of this process, and is found (Linux; elsewhere by its environment).
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
     sock = socket.socket(fileno=int(sys.argv[1]))
     wire = Wire(sock)
     wire.send({"ready": os.getpid()})
@@ -177,6 +211,7 @@ def main() -> None:
                 sys.stdout.flush()
             os._exit(code)
         _, status = os.waitpid(pid, 0)
+        bury()
         wire.send({"ended": status})
 
 

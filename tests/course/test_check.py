@@ -128,7 +128,7 @@ def test_the_failing_cell_is_shown_with_its_error(checked: Any) -> None:
     entry = checked.found["raises", "lesson"]
     assert not entry["passed"]
     assert entry["error"] == "ValueError: invalid literal for int() with base 10: 'seven'"
-    assert "# this cell fails\n" in checked.stderr
+    assert "in the cell\n\n    # this cell fails\n    int('seven')\n" in checked.stderr
     assert "\x1b" not in checked.stderr
     assert "never reached" not in checked.stderr
     assert checked.code == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -152,9 +153,13 @@ def test_without_the_classroom_the_command_says_what_to_install(
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     """`course reference | head -1` ends without a traceback."""
-    command = f"{sys.executable} -c 'from sandbox.cli import main; main([\"reference\"])' | head -c 1"
-    done = subprocess.run(["bash", "-c", command], cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.stderr == ""
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = "import sys; from sandbox.cli import main; sys.exit(main(['reference']))"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=REPOSITORY, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_outside_a_course_the_command_says_where_to_go(

@@ -106,19 +106,19 @@ def test_two_terminals_at_once_get_one_stack(root: Path, capsys: pytest.CaptureF
     assert sum("Up after" in text for text in said) == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        "{}",
-        '{"pid": "x", "created": 1}',
-        '{"pid": 999999999, "created": 1}',
-        json.dumps({"pid": os.getpid(), "created": 1}),
-        '{"pid": -5, "created": 1}',
-    ],
-)
+STALE = {
+    "empty": "",
+    "cut off": "{",
+    "a list": "[]",
+    "no pid": "{}",
+    "a pid in words": '{"pid": "x", "created": 1}',
+    "a pid that is dead": '{"pid": 999999999, "created": 1}',
+    "a pid that is none": '{"pid": -5, "created": 1}',
+    "a pid used again": json.dumps({"pid": os.getpid(), "created": 1}),
+}
+
+
+@pytest.mark.parametrize("text", STALE.values(), ids=STALE)
 def test_a_stale_state_file_is_no_stack(root: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A state file that is broken, or whose pid is dead or another process's by now, counts as nothing being up."""
     (root / "build").mkdir()
