@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from types import FrameType
@@ -26,7 +25,6 @@ def main(arguments: list[str] | None = None) -> int:
     before = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         code = course.main(args=arguments, prog_name="course", standalone_mode=False)
-        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code
@@ -40,10 +38,6 @@ def main(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         print("course: stopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        # The reader (`course ... | head`) has gone; Python must not complain about it while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"{where}{error.strerror or error}.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -29,7 +30,7 @@ import sandbox.jobs
 from sandbox.grade.wire import Wire
 from sandbox.jobs.attempt import is_soft_limit, place
 from sandbox.services import shop
-from sandbox.services.sidecar import PR_SET_CHILD_SUBREAPER, descendants, prctl
+from sandbox.services.sidecar import LINUX, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, descendants, prctl
 
 _PRELOADED = (celery.exceptions, sandbox.jobs)
 BURIAL_SECONDS = 3  # for what a case has left behind; a kill takes effect within milliseconds
@@ -150,7 +151,7 @@ def run_case(wire: Wire, order: dict[str, Any]) -> None:
     """Load the learner's files in a folder of their own and call the function once."""
     error: BaseException | None = None
     value: Any = None
-    with tempfile.TemporaryDirectory(prefix="always-ends-case-") as folder:
+    with tempfile.TemporaryDirectory(prefix="case-") as folder:  # in the grader's own folder, which it removes
         os.chdir(folder)
         sys.path.insert(0, folder)
         sys.dont_write_bytecode = True
@@ -183,7 +184,7 @@ def run_case(wire: Wire, order: dict[str, Any]) -> None:
 def bury() -> None:
     """Kill whatever a case has left behind, also what moved to a session of its own, and reap it."""
     give_up = time.monotonic() + BURIAL_SECONDS
-    while (left := descendants()) and time.monotonic() < give_up:
+    while LINUX and (left := descendants()) and time.monotonic() < give_up:
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -193,9 +194,19 @@ def bury() -> None:
             pass
 
 
+def orphaned(signum: int, frame: FrameType | None) -> None:
+    """The grader is gone, and nobody else will end what runs here or remove what it wrote."""
+    bury()
+    os.chdir("/")
+    shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)
+    os._exit(4)
+
+
 def main() -> None:
     # What a case orphans becomes a child of this process, and is found (Linux; elsewhere by its environment).
     prctl(PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGTERM, orphaned)
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     sock = socket.socket(fileno=int(sys.argv[1]))
     wire = Wire(sock)
     wire.send({"ready": os.getpid()})
@@ -204,6 +215,7 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             code = 1
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             with contextlib.suppress(BaseException):
                 run_case(wire, order)
                 code = 0

@@ -10,6 +10,7 @@ import contextlib
 import os
 import resource
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -27,7 +28,10 @@ from sandbox.errors import GraderFailed, NotSendable
 from sandbox.grade.wire import Wire
 
 PATIENCE_SECONDS = 10  # for one case, whose work takes hundredths of a second
+# Half as long after each case that did not end, so that ten of them are over before nbgrader's cell timeout of 60 s.
+LEAST_PATIENCE = 0.2  # of PATIENCE_SECONDS
 MEMORY_BYTES = 2 << 30  # address space; numpy and psycopg alone map several hundred MB
+FILE_BYTES = 64 << 20  # a loop that prints for ten seconds would fill a disk
 TOKEN = "SANDBOX_GRADE_TOKEN"
 
 
@@ -93,13 +97,15 @@ class _Child:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         self.token = secrets.token_hex(8)
+        self.folder = tempfile.mkdtemp(prefix="always-ends-grade-")
         self.printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         env = {k: v for k, v in os.environ.items() if not k.startswith("SANDBOX_")}
-        env |= {TOKEN: self.token, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "ignore"}
+        env |= {TOKEN: self.token, "TMPDIR": self.folder, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "ignore"}
 
         def limits() -> None:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             with contextlib.suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
         with theirs:
@@ -111,7 +117,7 @@ class _Child:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
                 env=env,
-                cwd=tempfile.gettempdir(),
+                cwd=self.folder,
                 preexec_fn=limits,
             )
         self.wire = Wire(ours)
@@ -134,16 +140,39 @@ class _Child:
 
     def end(self) -> None:
         """Kill the child and whatever came from it, also what moved to a session of its own."""
+        until = time.monotonic() + 3
+        # The child itself last: what its cases have orphaned is below it for as long as it lives (Linux).
+        while (family := self._family()) and time.monotonic() < until:
+            for process in family:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+            time.sleep(0.002)
+        self.wire.sock.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)  # it reads the end of the wire, buries what is left, and leaves
         with contextlib.suppress(OSError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self.wire.sock.close()
         self.printed.close()
         mark = {TOKEN: self.token}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
                 if mark.items() <= process.environ().items():
                     process.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            return [p for p in psutil.Process(self.process.pid).children(recursive=True) if _alive(p)]
+        except psutil.Error:
+            return []
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
 
 
 def run_cases(
@@ -158,14 +187,15 @@ def run_cases(
     """
     outcomes: list[Outcome] = []
     child: _Child | None = None
+    fields = {"files": submission.files, "module": submission.module, "function": submission.function}
+    patience, least = float(PATIENCE_SECONDS), PATIENCE_SECONDS * LEAST_PATIENCE
     try:
         for order, answer in zip(orders, answers, strict=True):
-            if child is None:
-                child = _Child()
-            fields = {"files": submission.files, "module": submission.module, "function": submission.function}
-            child.wire.send(order | fields)
-            outcome, alive = _one_case(child, answer, PATIENCE_SECONDS)
+            child = child or _Child()
+            outcome, alive = _one_case(child, order | fields, answer, patience)
             outcomes.append(outcome)
+            if outcome.kind == "no end":
+                patience = max(least, patience / 2)
             if not alive:
                 child.end()
                 child = None
@@ -175,10 +205,13 @@ def run_cases(
     return outcomes
 
 
-def _one_case(child: _Child, answer: Answer, patience: float) -> tuple[Outcome, bool]:
+def _one_case(child: _Child, order: dict[str, Any], answer: Answer, patience: float) -> tuple[Outcome, bool]:
+    """What became of one case, and whether the child can be used for another."""
     until = time.monotonic() + patience
     over: dict[str, Any] | None = None
     try:
+        child.wire.sock.settimeout(patience)
+        child.wire.send(order)
         while True:
             left = until - time.monotonic()
             if left <= 0:
@@ -189,25 +222,54 @@ def _one_case(child: _Child, answer: Answer, patience: float) -> tuple[Outcome, 
                 return Outcome(kind="died", printed=child.output()), False
             if "ended" in message:
                 break
-            if over is None and isinstance(message.get("over"), dict):
-                over = message["over"]
+            if over is None and "over" in message:
+                over = _over(message["over"])
             elif over is None and "call" in message:
                 reply = answer(_call(message))
                 child.wire.send({k: v for k, v in vars(reply).items() if v})
     except TimeoutError:
         return Outcome(kind="no end", printed=child.output()), False
-    except (ValueError, KeyError, TypeError, OSError):
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError, OSError):
         # Nonsense on the wire can only come from the code under test.
         return Outcome(kind="died", message="it wrote to the grader's own channel", printed=child.output()), False
     printed = child.output()
     if over is None:
         return Outcome(kind="died", printed=printed), True
-    known = {k: over[k] for k in ("kind", "type", "message", "soft", "value", "where") if k in over}
-    return Outcome(**known, printed=printed), True
+    return Outcome(**over, printed=printed), True
 
 
 def _call(message: dict[str, Any]) -> Call:
-    args, where = message["args"], message.get("where")
-    if not isinstance(args, list) or not isinstance(message["call"], str):
+    name, args = message["call"], message["args"]
+    if not isinstance(name, str) or not isinstance(args, list):
         raise ValueError("not a call")
-    return Call(name=message["call"], args=args, where=where if isinstance(where, dict) else {})
+    return Call(name=name, args=[_text(arg) if isinstance(arg, str) else arg for arg in args], where=_where(message))
+
+
+def _over(over: Any) -> dict[str, Any]:
+    """The fields of an outcome; raises ValueError for what `describe` in the child can not have written."""
+    if not isinstance(over, dict) or over.get("kind") not in ("value", "error"):
+        raise ValueError("not an outcome")
+    value = over.get("value")
+    if not isinstance(value, str | int | float | None):
+        raise ValueError("not a plain value")
+    return {
+        "kind": over["kind"],
+        "type": _text(str(over.get("type", ""))),
+        "message": _text(str(over.get("message", ""))),
+        "soft": over.get("soft") is True,
+        "value": _text(value) if isinstance(value, str) else value,
+        "where": _where(over),
+    }
+
+
+def _where(message: dict[str, Any]) -> dict[str, Any]:
+    """A line of the learner's, or nothing."""
+    where = message.get("where")
+    if not isinstance(where, dict) or not isinstance(where.get("line"), int):
+        return {}
+    return {"line": where["line"], **{key: _text(str(where.get(key, ""))) for key in ("file", "text")}}
+
+
+def _text(text: str) -> str:
+    """Half a surrogate pair is a text that can neither be printed nor stored."""
+    return text.encode("utf-8", "replace").decode()

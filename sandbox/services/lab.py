@@ -6,95 +6,28 @@ import atexit
 import contextlib
 import json
 import os
-import re
 import signal
 import sys
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import psycopg
 import redis
 
-from sandbox.errors import BadSetting, NoLabOpen, NotSendable, PoolIgnoresLimits, StackFailed, WaitedInVain
-from sandbox.jobs import JobRow, Ledger, PgStore, State
+from sandbox.errors import BadSetting, NoLabOpen, NotSendable, PoolIgnoresLimits
+from sandbox.jobs import Ledger, PgStore, State
 from sandbox.services import code
 from sandbox.services.shared import Servers, private_servers, shared_servers
 from sandbox.services.stack import Stack
+from sandbox.services.submitted import SubmittedJob, require_json
 from sandbox.services.table import Table
+from sandbox.services.worker import Worker, ignored, limit, worker_options
 
 if TYPE_CHECKING:
     from celery import Celery
-    from celery.result import AsyncResult
 
     from sandbox.services.worker_app import WorkerSettings
-
-LIMITS_HOLD = "prefork"
-POOLS = ("prefork", "threads", "solo", "gevent", "eventlet")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Worker:
-    """The worker that is running: what it was started with."""
-
-    pid: int
-    pool: str
-    concurrency: int
-    soft_time_limit: float | None
-    time_limit: float | None
-    log: Path
-
-    @property
-    def enforces_limits(self) -> bool:
-        return self.pool == LIMITS_HOLD
-
-
-class SubmittedJob:
-    """A job that was sent to the worker: its row, its events, and Celery's own opinion of it."""
-
-    def __init__(self, lab: Lab, job_id: str, result: AsyncResult[Any]) -> None:
-        self.id, self._lab, self._result = job_id, lab, result
-
-    @property
-    def row(self) -> JobRow:
-        return self._lab.jobs.get(self.id)
-
-    @property
-    def events(self) -> list[Any]:
-        return self._lab.ledger.read(self.id)
-
-    @property
-    def celery_state(self) -> str:
-        """What Celery's result backend says: it knows about the message, not about the job row."""
-        return self._result.state
-
-    def wait(self, seconds: float = 60) -> JobRow:
-        """Wait until the attempt is over, then return the row, whatever its state.
-
-        Raises WaitedInVain after `seconds` (the job goes on), StackFailed when the worker has died.
-        """
-        until = time.monotonic() + seconds
-        while not self._lab._asked(self._result.ready):
-            if not self._lab.stack.is_up("worker"):
-                raise StackFailed(
-                    f"the worker has died, so nobody works on job {self.id[:8]}; its row says {self.row.state}. "
-                    "lab.worker() starts another worker."
-                )
-            if time.monotonic() > until:
-                last = self.events[-1].kind if self.events else "nothing"
-                raise WaitedInVain(
-                    f"job {self.id[:8]} is not over after {seconds:g} s; it goes on without you. Its row says "
-                    f"{self.row.state}, its last event is {last!r}. Wait longer with wait(seconds=...), or look at lab.log()."
-                )
-            time.sleep(0.01)
-        return self.row
-
-    def __repr__(self) -> str:
-        row = self.row
-        progress = f", {row.done} of {row.total} done" if row.total is not None else ""
-        return f"<job {self.id[:8]} {row.task}: {row.state}{progress}{f', {row.why}' if row.why else ''}>"
 
 
 class Lab:
@@ -139,7 +72,7 @@ class Lab:
         then has a key prefix and a database of its own, removed when it closes.
         Raises MissingProgram, StackFailed, BadSetting, PoolIgnoresLimits.
         """
-        options = _worker_options(**options)
+        options = worker_options(**options)
         if cls._open is not None:
             cls._open.close()
         say: Callable[[str], None] = (lambda _: None) if quiet else print
@@ -271,7 +204,7 @@ class Lab:
         (seconds, the command line's limits), `include` (worker files with Celery tasks of their own),
         `limits_may_be_ignored` (true to be allowed a pool on which no limit works). A task that is running is killed.
         """
-        options = _worker_options(**options)
+        options = worker_options(**options)
         self.stack.stop("worker")
         self._worker = None
         self.stack.start(self._worker_program(options))
@@ -346,10 +279,10 @@ class Lab:
         """
         kwargs = kwargs or {}
         file = self._file_of(function)
-        _require_json(kwargs)
-        soft, hard = _limit("soft_time_limit", soft_time_limit), _limit("time_limit", time_limit)
+        require_json(kwargs)
+        soft, hard = limit("soft_time_limit", soft_time_limit), limit("time_limit", time_limit)
         if self._worker is not None and (soft or hard) and not self._worker.enforces_limits:
-            raise PoolIgnoresLimits(_ignored(self._worker.pool))
+            raise PoolIgnoresLimits(ignored(self._worker.pool))
         row = self.jobs.add(
             function.__name__,
             kwargs,
@@ -445,67 +378,6 @@ class Lab:
                 "level of a cell that begins with `%%worker_file NAME`, run that cell, then submit it."
             )
         return file
-
-
-def _worker_options(
-    *,
-    concurrency: int = 1,
-    pool: str = LIMITS_HOLD,
-    soft_time_limit: float | None = None,
-    time_limit: float | None = None,
-    include: tuple[str, ...] | list[str] = (),
-    limits_may_be_ignored: bool = False,
-) -> dict[str, Any]:
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or not 1 <= concurrency <= 64:
-        raise BadSetting(f"concurrency={concurrency!r}: write a whole number of processes from 1 to 64.")
-    if pool not in POOLS:
-        raise BadSetting(f"pool={pool!r}: the pools are {', '.join(POOLS)}.")
-    if pool != LIMITS_HOLD and not limits_may_be_ignored:
-        raise PoolIgnoresLimits(_ignored(pool))
-    return {
-        "concurrency": concurrency,
-        "pool": pool,
-        "soft_time_limit": _limit("soft_time_limit", soft_time_limit),
-        "time_limit": _limit("time_limit", time_limit),
-        "include": list(include),
-    }
-
-
-def _ignored(pool: str) -> str:
-    return (
-        f"the {pool} pool ignores soft and hard time limits without a warning; only prefork enforces them. Use "
-        f'lab.worker(pool="prefork"), or lab.worker(pool="{pool}", limits_may_be_ignored=True) and no limits, to see it.'
-    )
-
-
-def _limit(name: str, value: Any) -> float | None:
-    """A limit in seconds, or None. A wrong type in a message kills the worker that reads it, and the next one too."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        raise BadSetting(f"{name}={value!r}: write a number of seconds above zero, for example {name}=2.")
-    return value
-
-
-def _require_json(kwargs: Any) -> None:
-    if not isinstance(kwargs, dict) or not all(isinstance(key, str) for key in kwargs):
-        raise NotSendable('kwargs is a dict of the function\'s arguments, for example kwargs={"rows": [1, 2]}.')
-    for key, value in kwargs.items():
-        try:
-            text = json.dumps({key: value}, allow_nan=False, ensure_ascii=False)
-            text.encode()
-        except (TypeError, ValueError, RecursionError) as error:
-            raise NotSendable(
-                f"argument {key!r} can not be sent as JSON ({error}): send text, numbers, lists, dicts."
-            ) from None
-        if json.loads(text) != {key: value}:
-            raise NotSendable(
-                f"argument {key!r} would arrive as something else: JSON turns tuples into lists and every key into text. "
-                "Send lists, and dicts with text as keys."
-            )
-        # After an even number of backslashes it is the character; after an odd number it is a text about it.
-        if re.search(r"(?<!\\)(\\\\)*\\u0000", text):
-            raise NotSendable(f"argument {key!r} holds a NUL character, which PostgreSQL can not store: remove it.")
 
 
 @atexit.register

@@ -10,7 +10,7 @@ It ends on "close", when stdin closes, when its parent is no longer `owner` (a f
 stdin open), or on SIGTERM. Ending means: every descendant gone, the folder removed. A program is
 
     {"name", "argv", "env"?, "mark"?, "cwd"?, "log", "user"?, "copy"?: [from, to], "folders"?,
-     "ready": {"path", "text"?}, "stop"?: signal name}
+     "ready": {"path", "text"? or "connect"?}, "stop"?: signal name}
 
 where `mark` is added to the environment, and `cleanup`, run when everything else has ended, is {"args", "env"}.
 """
@@ -25,6 +25,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -47,8 +48,8 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-def descendants() -> list[int]:
-    """Every process below this one. With the subreaper set that includes those that tried to get away."""
+def descendants(of: int | None = None) -> list[int]:
+    """Every process below `of`, this one by default: with the subreaper set, also those that tried to get away."""
     parents: dict[int, list[int]] = {}
     if LINUX:
         for entry in os.listdir("/proc"):
@@ -63,7 +64,7 @@ def descendants() -> list[int]:
         for line in listing.splitlines():
             pid, parent = map(int, line.split())
             parents.setdefault(parent, []).append(pid)
-    found, queue = [], [os.getpid()]
+    found, queue = [], [of or os.getpid()]
     while queue:
         for pid in parents.get(queue.pop(), []):
             found.append(pid)
@@ -128,6 +129,11 @@ class Program:
     def is_ready(self) -> bool:
         want = self.spec["ready"]
         try:
+            if want.get("connect"):
+                # The file is there from bind(); who comes before listen() is turned away.
+                with socket.socket(socket.AF_UNIX) as probe:
+                    probe.connect(want["path"])
+                return True
             if "text" not in want:
                 return os.path.exists(want["path"])
             with open(want["path"]) as file:
@@ -180,9 +186,24 @@ class Sidecar:
             program = self.programs.pop(order["name"], None)
             if program:
                 program.stop()
+            self.kill_strays()
             tell(event="stopped", name=order["name"])
         elif order["do"] == "close":
             self.ending = True
+
+    def kill_strays(self) -> None:
+        """Kill what a program that has ended left behind: whatever is below us and below none of the others."""
+        give_up = time.monotonic() + 3
+        while time.monotonic() < give_up:
+            ours = [program.process.pid for program in self.programs.values()]
+            keep = {pid for one in ours for pid in (one, *descendants(one))}
+            strays = [pid for pid in descendants() if pid not in keep]
+            for pid in strays:
+                kill(pid, signal.SIGKILL)
+            self.look()
+            if not strays:
+                break
+            time.sleep(0.01)
 
     def look(self) -> None:
         """Report who became ready and who died; bury what was orphaned to us."""

@@ -78,7 +78,7 @@ class Stack:
     def redis(self) -> dict[str, Any]:
         argv = [programs.find_redis(), "--port", "0", "--unixsocket", self.redis_socket, "--unixsocketperm", "700"]
         argv += ["--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", self.folder]
-        return self._program("redis", argv, ready={"path": str(self.redis_socket)})
+        return self._program("redis", argv, ready={"path": str(self.redis_socket), "connect": True})
 
     def postgres(self) -> dict[str, Any]:
         found = programs.find_postgres()
@@ -96,7 +96,7 @@ class Stack:
             "cwd": "/",
         }
 
-    def _program(self, name: str, argv: list[Any], *, ready: dict[str, str]) -> dict[str, Any]:
+    def _program(self, name: str, argv: list[Any], *, ready: dict[str, Any]) -> dict[str, Any]:
         return {
             "name": name,
             "argv": [str(a) for a in argv],

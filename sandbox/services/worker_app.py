@@ -67,8 +67,11 @@ def make_app(settings: WorkerSettings) -> Celery:
 class LedgerRequest(Request):
     """Writes into the ledger what only the worker's parent process sees."""
 
+    _noted = False
+
     def _killed(self, why: str) -> None:
-        if self.name == TASK:
+        if self.name == TASK and not self._noted:
+            self._noted = True
             ledger().append("killed", self.id, why=why)
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
@@ -79,7 +82,10 @@ class LedgerRequest(Request):
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:
         error = getattr(exc_info, "exception", None)
         error = getattr(error, "exc", None) or error
-        if type(error).__name__ == "WorkerLostError":
+        # At the hard limit billiard calls this before on_timeout, and storing the failure lets whoever waits go on.
+        if type(error).__name__ == "TimeLimitExceeded":
+            self._killed(f"hard limit of {error.args[0]:g} s")
+        elif type(error).__name__ == "WorkerLostError":
             self._killed(str(error))
         return super().on_failure(exc_info, send_failed_event=send_failed_event, return_ok=return_ok)
 

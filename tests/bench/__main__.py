@@ -14,6 +14,7 @@ import os
 import platform
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -84,10 +85,14 @@ class Bare:
 
     @staticmethod
     def _is_ready(spec: dict[str, Any]) -> bool:
+        want = spec["ready"]
         with contextlib.suppress(OSError):
-            want = spec["ready"]
-            return os.path.exists(want["path"]) and want.get("text", "") in Path(want["path"]).read_text()
-        return Path(spec["ready"]["path"]).is_socket()
+            if "connect" in want:
+                with socket.socket(socket.AF_UNIX) as probe:
+                    probe.connect(want["path"])
+                return True
+            return want.get("text", "") in Path(want["path"]).read_text()
+        return False
 
     def stop(self) -> None:
         for process in self.processes:

@@ -109,6 +109,13 @@ def test_a_job_goes_from_pending_over_running_to_completed(lab: Lab, tasks: Any)
     assert lab.query("select state, done from jobs").rows == [("completed", 3)]
 
 
+def test_sending_a_job_subscribes_to_nothing(lab: Lab, tasks: Any) -> None:
+    """A subscription would have to be taken back when the result object goes, which may be after the server."""
+    job = lab.submit(tasks.quick)
+    assert not any("celery-task-meta" in channel for channel in lab.redis.pubsub_channels())
+    assert job._result.get(timeout=60)["pid"] > 0
+
+
 def test_commits_are_noted_and_rollbacks_are_not(lab: Lab, tasks: Any) -> None:
     """The ledger says what the database kept."""
     job = lab.run(tasks.commits)

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,13 @@ def started(lab: Lab, job: Any, eventually: Any) -> int:
     return int(lab.ledger.read(job.id, "started")[0].pid)
 
 
+def alive(pid: int) -> bool:
+    with suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
 def test_a_worker_that_does_not_start_shows_its_log(own_lab: Lab) -> None:
     """The learner's own error is in the message, and the next worker starts."""
     (own_lab.work / "bad_include.py").write_text("raise RuntimeError('mine to repair')\n")
@@ -79,12 +87,29 @@ def test_closing_leaves_nothing_and_twice_is_harmless(own_lab: Lab, traces: Any,
     job = own_lab.submit(tasks.escape)
     assert eventually(lambda: job.row.total)
     child, folder = job.row.total, str(own_lab.stack.folder)
-    assert Path(f"/proc/{child}").exists() or not Path("/proc/self").exists()
+    assert child is not None and alive(child)
     own_lab.close()
-    assert traces.left(folder) == [] and not Path(f"/proc/{child}").exists()
+    assert traces.left(folder) == [] and not alive(child)
     own_lab.close()
     with pytest.raises(NoLabOpen, match=r"Lab\.open"):
         Lab.current()
+
+
+@pytest.mark.parametrize("end", ["reset", "worker", "death"])
+def test_what_a_task_has_spawned_goes_with_its_worker(own_lab: Lab, eventually: Any, end: str) -> None:
+    """A process in a session of its own ends when the worker is stopped, or replaced after its death."""
+    import tasks  # type: ignore[import-not-found]
+
+    job = own_lab.submit(tasks.escape)
+    assert eventually(lambda: job.row.total)
+    child = job.row.total
+    assert child is not None and alive(child)
+    if end == "death":
+        os.kill(own_lab.stack.pid("worker") or 0, signal.SIGKILL)
+        assert eventually(lambda: not own_lab.stack.is_up("worker"))
+    own_lab.reset() if end == "reset" else own_lab.worker()
+    assert not alive(child)
+    assert own_lab.run(tasks.quick).row.state == "completed"
 
 
 def test_closed_labs_are_counted(own_lab: Lab) -> None:

@@ -205,7 +205,7 @@ def test_nbgraders_own_command_makes_the_same_file(root: Path) -> None:
     """`nbgrader generate_assignment` gives the same bytes, and keeps its gradebook under build/."""
     before, solution = exercise(root).read_bytes(), root / "solutions/03_loop/03_loop.ipynb"
     # As JupyterLab leaves it: without the hook the difference would reach the exercise.
-    solution.write_text(solution.read_text().replace('"metadata": {}', '"metadata": {"collapsed": true}'))
+    solution.write_text(solution.read_text().replace('"metadata": {}', '"metadata": {"papermill": {}}'))
     git(root, "-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qam", "y")
     command = [sys.executable, "-m", "nbgrader", "generate_assignment", "03_loop", "--force"]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}

@@ -96,14 +96,15 @@ def test_edits_of_the_same_size_within_a_second_are_seen(folder: Path) -> None:
         assert code.load(path).x == int(digit)
 
 
-def test_an_edit_is_seen_even_behind_a_kept_bytecode_file(folder: Path) -> None:
+def test_an_edit_is_seen_even_behind_a_kept_bytecode_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plain import, as for a worker's `include`, may have left one that looks right."""
     path = code.write("plain", "x = 1", folder)
     os.utime(path, (1_700_000_000, 1_700_000_000))
     sys.path.insert(0, str(folder))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     import plain  # type: ignore[import-not-found]
 
-    assert plain.x == 1
+    assert plain.x == 1 and list(folder.glob("__pycache__/plain.*.pyc"))
     code.write("plain", "x = 2", folder)
     os.utime(path, (1_700_000_000, 1_700_000_000))
     assert code.load(path).x == 2

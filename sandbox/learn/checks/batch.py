@@ -66,21 +66,21 @@ class Books:
 
     def _answer(self, call: Call) -> Reply:
         if call.name == "next":
-            return self._land("between", call.args[0], call)
+            return self._land("between", _whole(call.args[0]), call)
         if call.name == "save":
             return self._save(call)
         if call.name == "item_done":
-            self.done.append(int(call.args[0]))
+            self.done.append(_whole(call.args[0]))
             self.store.progress(self.job, len(self.done))
         elif call.name == "item_failed":
-            self.failed.append((int(call.args[0]), bool(call.args[2]), call.where))
-            return self._land("recording", call.args[0], call)
+            self.failed.append((_whole(call.args[0]), call.args[2] is True, call.where))
+            return self._land("recording", _whole(call.args[0]), call)
         elif call.name == "finish":
             return self._finish(call)
         return Reply()
 
     def _save(self, call: Call) -> Reply:
-        row = int(call.args[0])
+        row = _whole(call.args[0])
         if self.landed is not None:
             self.saved_after.append(row)
         reply = self._land("saving", row, call)
@@ -94,6 +94,8 @@ class Books:
 
     def _finish(self, call: Call) -> Reply:
         state, why = State.parse(call.args[0]), call.args[1]
+        if why is not None and not isinstance(why, str):
+            raise TypeError("not a reason")
         if state == State.COMPLETED and self._land("completing", self.case.at, call).signal:
             return Reply(signal=True)
         won = self.store.finish(self.job, state, why)
@@ -110,6 +112,12 @@ class Books:
     @property
     def row(self) -> Any:
         return self.store.get(self.job)
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int):
+        raise TypeError("not a place in the file")
+    return int(value)
 
 
 def _at(where: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,18 @@ from sandbox.grade import Reply, Submission, run_cases
 from sandbox.jobs.queries import schema
 from sandbox.learn.verdict import NotAttempted, NotYet
 from sandbox.services import Lab
+
+MOST_ROWS = 1000  # a query may find each of a handful of rows many times, and not fill the memory with them
+# A transaction holds a lock on every table it has read, whatever way the query names it.
+ELSEWHERE = """
+    select n.nspname, c.relname
+      from pg_locks l
+      join pg_class c on c.oid = l.relation
+      join pg_namespace n on n.oid = c.relnamespace
+     where l.pid = pg_backend_pid() and l.locktype = 'relation' and c.relkind in ('r', 'p', 'v', 'm')
+       and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname <> current_schema()
+     order by 1, 2
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +54,9 @@ def query_of(function: Any) -> str:
         detail = f"{outcome.type}: {outcome.message}" if outcome.kind == "error" else "its process ended"
         raise NotYet(f"Your function did not return a query ({detail}).", why="It returns the text of one select.")
     if not isinstance(outcome.value, str) or not outcome.value.strip():
+        what = "an empty text" if outcome.type == "str" else f"a {outcome.type}, not the text of a query"
         raise NotYet(
-            f"Your function returned a {outcome.type}, not the text of a query.",
+            f"Your function returned {what}.",
             why="It returns the text of one select.",
         )
     return outcome.value
@@ -64,7 +78,16 @@ def planted(rows: list[Planted]) -> Iterator[tuple[psycopg.Connection[Any], dict
                     "insert into jobs (id, task, state, attempt, soft_limit_seconds, hard_limit_seconds, created_at,"
                     " started_at, finished_at) select %s, %s, %s, 1, %s, %s, at, at, case when %s then at end"
                     " from (select now() - make_interval(secs => %s) as at) as moment",
-                    (job_id, row.name, row.state, _seconds(row.soft), _seconds(row.hard), ended, row.minutes * 60),
+                    # One task for all: what tells the rows apart has to be their times and limits.
+                    (
+                        job_id,
+                        "import_orders",
+                        row.state,
+                        _seconds(row.soft),
+                        _seconds(row.hard),
+                        ended,
+                        row.minutes * 60,
+                    ),
                 )
             yield conn, ids
         finally:
@@ -76,29 +99,50 @@ def _seconds(minutes: float | None) -> float | None:
     return None if minutes is None else minutes * 60
 
 
+def _answer(conn: psycopg.Connection[Any], sql: str) -> tuple[list[str], list[tuple[Any, ...]], list[str]]:
+    """The columns and rows that `sql` returns, and the tables outside the prepared schema that it has read."""
+    found: list[tuple[Any, ...]] = []
+    # Rolled back whatever it was. A stream is one statement to the server, and stops where the caller stops.
+    with conn.transaction(force_rollback=True):
+        cursor = conn.cursor()
+        with contextlib.closing(cursor.stream(sql)) as stream:  # type: ignore[call-overload]
+            for row in stream:
+                found.append(row)
+                if len(found) > MOST_ROWS:
+                    break
+        columns = [column.name for column in cursor.description or []]
+        return columns, found, [f"{schema}.{name}" for schema, name in conn.execute(ELSEWHERE)]
+
+
 def judge_query(sql: str, rows: list[Planted]) -> None:
     """Raise NotYet unless `sql` finds exactly the planted rows that are stuck."""
     with planted(rows) as (conn, ids):
         conn.execute("set statement_timeout = '2s'")
         conn.execute("set default_transaction_read_only = on")
         try:
-            # Prepared, so that the server takes one statement only, and rolled back whatever it was.
-            with conn.transaction(force_rollback=True):
-                cursor = conn.execute(sql, prepare=True)  # type: ignore[call-overload]
-                columns = [column.name for column in cursor.description or []]
-                found = cursor.fetchall() if columns else []
+            columns, found, elsewhere = _answer(conn, sql)
         except psycopg.errors.QueryCanceled:
             raise NotYet(
                 "The query ran for two seconds on a handful of rows and was stopped.", why="Look for pg_sleep."
             ) from None
         except psycopg.OperationalError as error:
             raise NotYet(f"The query ended its own connection: {error}", why="It only has to read.") from None
-        except psycopg.Error as error:
+        except (psycopg.Error, ValueError) as error:
             said = str(error).strip().splitlines()
             raise NotYet(
                 f"PostgreSQL did not take the query: {' '.join(said[:3])}",
                 why="Try it in a cell of its own with lab.query(...) first; one select, no semicolon needed.",
             ) from None
+    if elsewhere:
+        raise NotYet(
+            f"The query reads {' and '.join(elsewhere)}, which is not the table it is asked about.",
+            why="Leave out the schema name: write `from jobs`. A check has a table `jobs` of its own.",
+        )
+    if len(found) > MOST_ROWS:
+        raise NotYet(
+            f"The query returns more than {MOST_ROWS} rows, and the table has {len(ids)}.",
+            why="A join without a condition multiplies rows.",
+        )
     if "id" not in columns:
         raise NotYet(
             f"The query returns {', '.join(columns) or 'no columns'}, and no column named id.",
@@ -108,7 +152,7 @@ def judge_query(sql: str, rows: list[Planted]) -> None:
     if set(answers) - set(ids):
         raise NotYet(
             "The query finds rows that are not in the table it is asked about.",
-            why="Write `from jobs`, without the name of a schema and without rows of your own.",
+            why="Write `from jobs`, without rows of your own.",
         )
     for job_id, row in ids.items():
         if row.stuck and job_id not in answers:
