@@ -54,6 +54,8 @@ def main() -> None:
         path.chmod(0o600)  # a real server's address may hold a password
         while True:
             time.sleep(1)
+            if not _is_mine(path):
+                raise _Ended  # the folder was deleted, or the file is another's: nobody could end us any more
             for name in ("redis", "postgres", "worker"):
                 # Gone for good, for example with the temporary folder: a stack that does not work is not up.
                 if lab.stack.pid(name) is not None and not lab.stack.is_up(name):
@@ -62,9 +64,17 @@ def main() -> None:
     except _Ended:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     finally:
-        with contextlib.suppress(OSError):
-            path.unlink()
+        if _is_mine(path):
+            with contextlib.suppress(OSError):
+                path.unlink()
         lab.close()
+
+
+def _is_mine(path: Path) -> bool:
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8"))["pid"] == os.getpid())
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _addresses(lab: Lab) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import io
 import logging
 import re
@@ -104,6 +105,15 @@ def with_outputs(source: Path, executed: Path) -> str:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = done.outputs, done.execution_count
     return notebooks.write_text(notebooks.clean(stored, keep_outputs=True, name=source))
+
+
+def sanitised(text: str, root: Path) -> str:
+    """`text` as nbval compares it: with the rules of tests/nbval_sanitize.cfg applied, where there are any."""
+    rules = configparser.ConfigParser(interpolation=None)
+    rules.read(root / "tests" / "nbval_sanitize.cfg", encoding="utf-8")
+    for name in rules.sections():
+        text = re.sub(rules[name]["regex"], rules[name]["replace"], text)
+    return text
 
 
 def tidy_release(**about: object) -> None:

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections import namedtuple
 from collections.abc import Callable
@@ -179,8 +180,7 @@ def test_folders_of_dead_labs_are_removed_or_named(tmp_path: Path, monkeypatch: 
     from sandbox.services import stack
 
     monkeypatch.setattr(programs, "temporary_parent", lambda: tmp_path)
-    dead = tmp_path / f"{PREFIX}dead"
-    dead.mkdir()
+    dead = Path(tempfile.mkdtemp(prefix=PREFIX, dir=tmp_path))
     long_ago = time.time() - 3600
     os.utime(dead, (long_ago, long_ago))
     assert doctor.leftovers() == "1 folder of dead labs, removed"

@@ -379,3 +379,14 @@ def test_a_folder_that_looks_like_a_pattern_is_no_obstacle(
     exercise(other).unlink()
     assert main(["exercises"]) == 0
     assert exercise(other).read_bytes() == exercise(root).read_bytes()
+
+
+def test_stored_outputs_are_compared_as_nbval_compares_them(tmp_path: Path) -> None:
+    """What the sanitising rules make equal does not count as a change of a solution; anything else does."""
+    from sandbox.learn.releasing import sanitised
+
+    assert sanitised("aborted after 11 of 30", tmp_path) == "aborted after 11 of 30"
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "nbval_sanitize.cfg").write_text(r"[far]" "\n" r"regex: after \d+ of" "\nreplace: after N of\n")
+    assert sanitised("aborted after 11 of 30", tmp_path) == sanitised("aborted after 9 of 30", tmp_path)
+    assert sanitised("aborted after 11 of 30", tmp_path) != sanitised("aborted after 11 of 31", tmp_path)

@@ -154,6 +154,20 @@ def test_a_stack_whose_server_died_is_not_up(
     assert status(capsys) == {"up": False}
 
 
+@pytest.mark.parametrize("text", [None, '{"pid": 1}'])
+def test_a_stack_that_nobody_could_end_ends_by_itself(
+    root: Path, text: str | None, capsys: pytest.CaptureFixture[str], eventually: Callable[..., Any]
+) -> None:
+    """A stack whose state file is gone, with the clone for example, or is another's, does not run for ever."""
+    assert main(["up"]) == 0
+    keeper = psutil.Process(status(capsys)["pid"])
+    (root / "build/up.json").unlink()
+    if text is not None:
+        (root / "build/up.json").write_text(text)
+    assert eventually(lambda: not is_alive(keeper))
+    assert (root / "build/up.json").exists() is (text is not None)
+
+
 def test_a_stack_that_does_not_come_up_says_why(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

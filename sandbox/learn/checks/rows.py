@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,11 +104,12 @@ def _answer(conn: psycopg.Connection[Any], sql: str) -> tuple[list[str], list[tu
     # Rolled back whatever it was. A stream is one statement to the server, and stops where the caller stops.
     with conn.transaction(force_rollback=True):
         cursor = conn.cursor()
-        with contextlib.closing(cursor.stream(sql)) as stream:  # type: ignore[call-overload]
-            for row in stream:
-                found.append(row)
-                if len(found) > MOST_ROWS:
-                    break
+        for row in cursor.stream(sql):  # type: ignore[call-overload]
+            found.append(row)
+            if len(found) > MOST_ROWS:
+                break
+        if not found:  # then a stream has no columns either; prepared is one statement only, too
+            cursor.execute(sql, prepare=True)  # type: ignore[call-overload]
         columns = [column.name for column in cursor.description or []]
         return columns, found, [f"{schema}.{name}" for schema, name in conn.execute(ELSEWHERE)]
 
