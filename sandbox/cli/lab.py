@@ -25,6 +25,7 @@ HOST = "127.0.0.1"
 # JupyterLab answers within 2-4 s; a cold disk on a small machine has been seen to need half a minute.
 START_SECONDS = 90
 STOP_SECONDS = 15
+SETTINGS = Path(__file__).parent / "jupyter"
 
 
 @click.command(short_help="Open the course in JupyterLab.")
@@ -133,6 +134,8 @@ def start(root: Path, port: int, token: str, page: str, log: Path) -> subprocess
         # nbgrader calls alembic by its bare name.
         "PATH": os.pathsep.join([here, *filter(None, [os.environ.get("PATH")])]),
         "COURSE_ROOT": str(root),
+        # "Would you like to get notified about official Jupyter news?" lies over the notebook, and no option takes it away.
+        "JUPYTER_CONFIG_PATH": os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]),
     }
     with open(log, "wb") as file:
         return subprocess.Popen(

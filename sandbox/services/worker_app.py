@@ -80,7 +80,7 @@ class LedgerRequest(Request):
         super().on_timeout(soft, timeout)
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:
-        error = getattr(exc_info, "exception", None)
+        error: Any = getattr(exc_info, "exception", None)
         error = getattr(error, "exc", None) or error
         # At the hard limit billiard calls this before on_timeout, and storing the failure lets whoever waits go on.
         if type(error).__name__ == "TimeLimitExceeded":

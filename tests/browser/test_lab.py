@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, TimeoutError, sync_playwright
 
 from sandbox.learn.processes import is_alive
 from sandbox.services import programs
@@ -150,10 +150,12 @@ def run_all(course: Course, path: str, eventually: Callable[..., Any]) -> list[d
     page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
     idle = '.jp-NotebookPanel .jp-Notebook-ExecutionIndicator[data-status="idle"]'
     page.wait_for_selector(idle)
-    menu(page, "Run", "Run All Cells")
+    # A click that comes before JupyterLab has connected the menu to the kernel does nothing; a person clicks again.
+    assert eventually(lambda: menu(page, "Run", "Run All Cells") or has_begun(page), PATIENT)
 
     def cells() -> list[dict[str, Any]]:
         # JupyterLab draws only the cells in view, so the file is read, not the page.
+        page.wait_for_timeout(500)
         menu(page, "File", "Save Notebook")
         found = course.notebook(path)["cells"]
         return [cell for cell in found if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
@@ -162,7 +164,6 @@ def run_all(course: Course, path: str, eventually: Callable[..., Any]) -> list[d
         done = cells()
         return all(cell["execution_count"] for cell in done) or any(errors(cell) for cell in done)
 
-    page.wait_for_timeout(1000)
     assert eventually(over, PATIENT)
     page.wait_for_selector(idle)
     return cells()
@@ -173,6 +174,17 @@ def menu(page: Page, name: str, item: str) -> None:
     page.locator(".lm-MenuBar-itemLabel", has_text=re.compile(f"^{name}$")).click()
     page.locator(".lm-Menu-itemLabel", has_text=re.compile(f"^{item}$")).click()
     page.wait_for_timeout(300)
+
+
+def has_begun(page: Page) -> bool:
+    """Whether a cell in view runs, waits to run or has run; it may take a moment."""
+    try:
+        page.wait_for_function(
+            "[...document.querySelectorAll('.jp-InputPrompt')].some(e => /[*0-9]/.test(e.textContent))", timeout=10_000
+        )
+    except TimeoutError:
+        return False
+    return True
 
 
 def errors(cell: dict[str, Any]) -> list[dict[str, Any]]:
@@ -227,7 +239,7 @@ def test_lesson_03_runs_from_top_to_bottom_in_a_browser(
         page.locator(".lm-DockPanel-tabBar .lm-mod-current .lm-TabBar-tabLabel").inner_text()
         == "03_swallowed_signal.ipynb"
     )
-    assert page.get_by_role("heading", name="03 The swallowed signal").is_visible()
+    page.get_by_role("heading", name="03 The swallowed signal").wait_for()
     cells = run_all(course, "lessons/03_swallowed_signal.ipynb", eventually)
     assert [error for cell in cells for error in errors(cell)] == []
     assert text_of(cells[-1]).strip() == "{'completed': 1, 'timed_out': 4}"
