@@ -281,7 +281,7 @@ print(lab.stack.pid("worker"), flush=True)
 """
     with kernel() as (manager, client):
         pid = output_of(client, text).strip()
-        message = client.execute("print('waiting', flush=True); job.wait(600)")
+        message = client.execute("print('waiting', flush=True); job.wait(600)", stop_on_error=False)
         while client.get_iopub_msg(timeout=60)["content"].get("text") != "waiting\n":
             pass
         manager.interrupt_kernel()

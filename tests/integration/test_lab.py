@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from sandbox.errors import (
     BadSetting,
-    NoLabOpen,
     NotSendable,
     PoolIgnoresLimits,
     StackFailed,

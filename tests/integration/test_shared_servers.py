@@ -125,7 +125,7 @@ def test_a_lab_lives_in_its_own_database_and_under_its_own_prefix(both: Any) -> 
         assert (str(job.row.state), job.celery_state) == ("completed", "SUCCESS")
         assert lab.query("select count(*), current_setting('TimeZone') from mine").rows == [(3, "UTC")]
         assert both.keys() and all(key.startswith(lab.servers.prefix) for key in both.keys())
-        assert "127.0.0.1" in repr(lab) and "Valkey" in repr(lab) or "Redis" in repr(lab)
+        assert ("127.0.0.1" in repr(lab) and "Valkey" in repr(lab)) or "Redis" in repr(lab)
         for secret in (PASSWORD, QUOTED):
             assert secret not in repr(lab) + repr(lab.servers) + lab.stack.log("worker").read_text()
             assert secret not in repr(lab._settings())
@@ -148,27 +148,26 @@ def test_reset_empties_the_lab_and_nothing_else(both: Any) -> None:
 
 def test_every_command_of_two_labs_stays_under_their_prefixes(both: Any, owner: Any, eventually: Any) -> None:
     """Queues, unacknowledged messages, results, bindings and remote control, as the server itself saw them."""
-    with Watched(both) as watched:
-        with Lab.open("one", quiet=True) as lab:
-            other = owner(OWNER, env=with_both(dict(os.environ), both))
-            other_id, _ = other.stdout.readline().split()
-            module = lab.write_file("work", TASK)
-            jobs = [lab.submit(module.work, {"table": f"t{n}"}) for n in range(3)]
-            assert lab.app.control.ping(timeout=5, limit=1, destination=[f"lab@{lab.stack.id}"])
-            lab.app.control.broadcast("ping")
-            assert other.stdout.readline() == "running\n"
-            killed = lab.submit(module.long)
-            assert eventually(lambda: lab.ledger.read(killed.id, "item done"))
-            lab.kill(killed)
-            for job in [*jobs, killed]:
-                job.wait()
-            prefixes = (lab.servers.prefix, f"always_ends_{other_id}:")
-            assert all(key.startswith(prefixes) for key in both.keys())
-            with both.redis() as everything:
-                assert everything.pubsub_numpat() >= 2
-            assert len(both.databases()) == 2
-            other.stdin.close()
-            other.wait(60)
+    with Watched(both) as watched, Lab.open("one", quiet=True) as lab:
+        other = owner(OWNER, env=with_both(dict(os.environ), both))
+        other_id, _ = other.stdout.readline().split()
+        module = lab.write_file("work", TASK)
+        jobs = [lab.submit(module.work, {"table": f"t{n}"}) for n in range(3)]
+        assert lab.app.control.ping(timeout=5, limit=1, destination=[f"lab@{lab.stack.id}"])
+        lab.app.control.broadcast("ping")
+        assert other.stdout.readline() == "running\n"
+        killed = lab.submit(module.long)
+        assert eventually(lambda: lab.ledger.read(killed.id, "item done"))
+        lab.kill(killed)
+        for job in [*jobs, killed]:
+            job.wait()
+        prefixes = (lab.servers.prefix, f"always_ends_{other_id}:")
+        assert all(key.startswith(prefixes) for key in both.keys())
+        with both.redis() as everything:
+            assert everything.pubsub_numpat() >= 2
+        assert len(both.databases()) == 2
+        other.stdin.close()
+        other.wait(60)
     names = watched.names()
     assert {name for name in names if not name.startswith(prefixes)} == set()
     for part in ("celery", "unacked", "_kombu.binding.celery", "celery-task-meta-", "pidbox", "/0."):

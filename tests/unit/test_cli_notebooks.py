@@ -387,6 +387,8 @@ def test_stored_outputs_are_compared_as_nbval_compares_them(tmp_path: Path) -> N
 
     assert sanitised("aborted after 11 of 30", tmp_path) == "aborted after 11 of 30"
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "nbval_sanitize.cfg").write_text(r"[far]" "\n" r"regex: after \d+ of" "\nreplace: after N of\n")
+    (tmp_path / "tests" / "nbval_sanitize.cfg").write_text(
+        r"[far]" "\n" r"regex: after \d+ of" "\nreplace: after N of\n"
+    )
     assert sanitised("aborted after 11 of 30", tmp_path) == sanitised("aborted after 9 of 30", tmp_path)
     assert sanitised("aborted after 11 of 30", tmp_path) != sanitised("aborted after 11 of 31", tmp_path)
