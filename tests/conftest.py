@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +26,12 @@ from sandbox.services.stack import PREFIX, Stack
 REPOSITORY = Path(__file__).parents[1]
 PASSWORD = "s3cret/ with:signs@%"
 QUOTED = "s3cret%2F%20with%3Asigns%40%25"
+
+
+# Started in the background by a shell, or by nohup, we ignore SIGINT, and so would every process that a test starts and
+# then interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

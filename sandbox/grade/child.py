@@ -84,8 +84,11 @@ class RemoteJob:
         self._remote.ask("item_failed", index, f"{type(error).__name__}: {error}", is_soft_limit(error))
 
     def finish(self, state: str, why: str | None = None) -> bool:
+        state = sandbox.jobs.State.parse(state)
         if why is not None and not isinstance(why, str):
-            raise TypeError(f"the reason of a job's end is a text, for people to read; it got a {type(why).__name__}.")
+            raise TypeError(
+                f"the reason of a job's end is a text, for people to read, not a value of type {type(why).__name__}."
+            )
         return bool(self._remote.ask("finish", str(state), why))
 
     def complete(self, why: str | None = None) -> bool:
@@ -100,7 +103,9 @@ class RemoteJob:
 
 def _whole(what: str, index: Any) -> int:
     if not isinstance(index, int):
-        raise TypeError(f"{what} takes the row's place in the file, counted from 0; it got a {type(index).__name__}.")
+        raise TypeError(
+            f"{what} takes the row's place in the file, counted from 0, not a value of type {type(index).__name__}."
+        )
     return int(index)
 
 

@@ -65,7 +65,8 @@ class Ledger:
         handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             size = os.fstat(handle).st_size
-            # Behind a line that was cut off ours would be lost with it.
+            # Behind a line that was cut off ours would be lost with it. (Another's write that is under way looks like one,
+            # too; then a line stays empty.)
             if size and os.pread(handle, 1, size - 1) not in (b"\n", b""):
                 line = b"\n" + line
             os.write(handle, line)
@@ -81,12 +82,14 @@ class Ledger:
             lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return
-        for seq, line in enumerate(lines):
+        # Counted by event, not by line: a writer that meets another in the middle of its write leaves an empty line.
+        seq = 0
+        for line in lines:
             try:
-                fields = json.loads(line)
-                event = Event(seq=seq, **fields)
+                event = Event(seq=seq, **json.loads(line))
             except (ValueError, TypeError):
                 continue
+            seq += 1
             yield event
 
     def clear(self) -> None:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from playwright.sync_api import Page, TimeoutError, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from sandbox.learn.processes import is_alive
 from sandbox.services import programs
@@ -148,10 +148,8 @@ def run_all(course: Course, path: str, eventually: Callable[..., Any]) -> list[d
     """Run > Run All Cells; wait for the kernel to be idle and for all to have run; save; the code cells of the file."""
     page = course.page
     page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
-    idle = '.jp-NotebookPanel .jp-Notebook-ExecutionIndicator[data-status="idle"]'
-    page.wait_for_selector(idle)
-    # A click that comes before JupyterLab has connected the menu to the kernel does nothing; a person clicks again.
-    assert eventually(lambda: menu(page, "Run", "Run All Cells") or has_begun(page), PATIENT)
+    wait_until_idle(page)
+    menu(page, "Run", "Run All Cells")
 
     def cells() -> list[dict[str, Any]]:
         # JupyterLab draws only the cells in view, so the file is read, not the page.
@@ -165,7 +163,7 @@ def run_all(course: Course, path: str, eventually: Callable[..., Any]) -> list[d
         return all(cell["execution_count"] for cell in done) or any(errors(cell) for cell in done)
 
     assert eventually(over, PATIENT)
-    page.wait_for_selector(idle)
+    wait_until_idle(page)
     return cells()
 
 
@@ -176,15 +174,14 @@ def menu(page: Page, name: str, item: str) -> None:
     page.wait_for_timeout(300)
 
 
-def has_begun(page: Page) -> bool:
-    """Whether a cell in view runs, waits to run or has run; it may take a moment."""
-    try:
-        page.wait_for_function(
-            "[...document.querySelectorAll('.jp-InputPrompt')].some(e => /[*0-9]/.test(e.textContent))", timeout=10_000
-        )
-    except TimeoutError:
-        return False
-    return True
+def wait_until_idle(page: Page) -> None:
+    """Wait for a kernel that has nothing to do; JupyterLab also says idle where there is no kernel yet."""
+    page.wait_for_function("""() => {
+        const panel = document.querySelector('.jp-NotebookPanel');
+        const name = panel?.querySelector('.jp-Toolbar-kernelName')?.textContent ?? 'No Kernel';
+        const state = panel?.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status;
+        return name !== 'No Kernel' && state === 'idle';
+    }""")
 
 
 def errors(cell: dict[str, Any]) -> list[dict[str, Any]]:

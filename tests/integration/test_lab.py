@@ -8,9 +8,12 @@ import time
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from billiard.exceptions import TimeLimitExceeded
+from celery.worker.request import Request
 
 from sandbox.errors import (
     BadSetting,
@@ -19,7 +22,8 @@ from sandbox.errors import (
     StackFailed,
     WaitedInVain,
 )
-from sandbox.services import Lab
+from sandbox.jobs import Ledger
+from sandbox.services import Lab, worker_app
 
 TASKS = """
 import os, time
@@ -151,6 +155,28 @@ def test_the_naive_loop_is_left_running_after_the_hard_limit(lab: Lab, tasks: An
     assert lab.run(tasks.quick).row.state == "completed"
 
 
+@pytest.mark.parametrize("first", ["on_failure", "on_timeout"])
+def test_a_kill_is_in_the_ledger_before_anybody_can_see_the_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first: str
+) -> None:
+    """Once, and whichever of the two the installed Celery calls first at the hard limit."""
+    ledger, seen = Ledger(tmp_path / "ledger.jsonl"), []
+    monkeypatch.setattr(worker_app, "ledger", lambda: ledger)
+    for name in ("on_failure", "on_timeout"):
+        monkeypatch.setattr(Request, name, lambda *_, **__: seen.append(len(ledger.read())))
+    request = worker_app.LedgerRequest.__new__(worker_app.LedgerRequest)
+    monkeypatch.setattr(Request, "name", worker_app.TASK)
+    monkeypatch.setattr(Request, "id", "a")
+    calls = [
+        lambda: request.on_failure(SimpleNamespace(exception=TimeLimitExceeded(1.5))),
+        lambda: request.on_timeout(False, 1.5),
+    ]
+    for call in calls if first == "on_failure" else reversed(calls):
+        call()
+    assert seen == [1, 1]
+    assert [(e.kind, e.job, e.data) for e in ledger.read()] == [("killed", "a", {"why": "hard limit of 1.5 s"})]
+
+
 def test_a_stuck_row_is_found_by_the_query(lab: Lab, tasks: Any, eventually: Any) -> None:
     """Once its own limit is past."""
     job = lab.run(tasks.naive, {"n": 100_000}, time_limit=0.5)
@@ -210,7 +236,7 @@ def test_a_worker_is_started_anew_with_its_options(lab: Lab, tasks: Any, traces:
     assert not any(line.startswith(f"{before.pid} ") for line in traces.processes(str(lab.stack.folder)))
     assert "2 processes" in repr(lab)
     job = lab.run(tasks.naive, {"n": 100_000})
-    assert kinds(job)[-1] in ("killed", "returned") and "soft signal" in kinds(job)
+    assert {"soft signal", "killed"} <= set(kinds(job))
     assert job.events[0].job == job.id and job.row.hard_limit_seconds is None
     lab.worker()
 

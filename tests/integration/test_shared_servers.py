@@ -237,11 +237,11 @@ from sandbox.services import Lab, shared
 real = psycopg.Connection.execute
 def execute(self, query, *a, **k):
     if "create database" in str(query):
-        print("creating", flush=True)
         # As a slow server: the statement is on its way, the owner does not see it end.
         real(self, "set application_name = 'creating'")
         self.pgconn.send_query(query.as_bytes(self).replace(b"template0", b"template1"))
         self.pgconn.flush()
+        print("creating", flush=True)
         sys.stdin.read()
     return real(self, query, *a, **k)
 psycopg.Connection.execute = execute

@@ -177,6 +177,26 @@ finally:
         right=0,
     ),
     Wrong(
+        name="counts rows, not places",
+        text=LOOP_RIGHT.replace("job.item_done(i)", "job.item_done(row)"),
+        says="recorded [0, 1, 2, 3, 4, 5, 6, 7] as failed, row 0 because of TypeError: job.item_done takes the row's place",
+        right=2,
+    ),
+    Wrong(
+        name="a reason that is no text",
+        text=LOOP_RIGHT.replace(
+            'job.time_out(f"aborted after {job.done} of {len(rows)} rows")', "job.time_out(job.done)"
+        ),
+        says="Your code then raised TypeError: the reason of a job's end is a text",
+        right=3,
+    ),
+    Wrong(
+        name="an end that does not exist",
+        text=LOOP_RIGHT.replace("job.complete()", 'job.finish("done")'),
+        says="Your function raised BadSetting: 'done' is not a job state; the states are pending, running, completed",
+        right=5,
+    ),
+    Wrong(
         name="an error of its own",
         text=loop("return rows.nothing"),
         says="Your function raised AttributeError",
@@ -264,9 +284,44 @@ QUERIES_WRONG = [
     Wrong(
         name="the lesson's own table",
         text=query("select id from public.jobs"),
+        says="The query reads public.jobs, which is not the table it is asked about",
+        right=0,
+    ),
+    Wrong(
+        name="rows of its own",
+        text=query("select gen_random_uuid() as id from jobs"),
         says="finds rows that are not in the table it is asked about",
         right=0,
     ),
+    Wrong(
+        name="by what a task is called",
+        text=query("select id from jobs where task = 'stuck'"),
+        says="The query misses a stuck row",
+        right=1,
+    ),
+    Wrong(
+        name="a file, or a program",
+        text=query("copy jobs to program 'touch /tmp/never'"),
+        says="The query returns no columns",
+        right=0,
+    ),
+    Wrong(
+        name="more rows than a memory holds",
+        text=query("select a.id from jobs a, jobs b, jobs c, jobs d, jobs e, jobs f, jobs g, jobs h, jobs i, jobs k"),
+        says="The query returns more than 1000 rows, of a table that has a handful.",
+        right=0,
+    ),
+    Wrong(
+        name="each row twice",
+        text=query(
+            "select a.id from jobs a, (values (1), (2)) as twice where state = 'running' and started_at + "
+            "make_interval(secs => coalesce(hard_limit_seconds, soft_limit_seconds, 3600)) < now()"
+        ),
+        says="The query returns the same row more than once.",
+        right=1,
+    ),
+    Wrong(name="nothing in it", text=query("  "), says="Your function returned an empty text", right=0),
+    Wrong(name="no letter", text='def stuck_jobs():\n    return "\\udcff"\n', says="did not take the query", right=0),
     Wrong(
         name="a join",
         text=query("select a.id from jobs a, jobs b where a.state = 'running'"),

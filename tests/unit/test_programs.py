@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +43,8 @@ def hidden(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def program(folder: Path, name: str, says: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
-    path.write_text(f"#!{sys.executable}\nprint({says!r})\n")
+    # Not Python: its path may hold a space, which a first line like this can not.
+    path.write_text(f"#!/bin/sh\necho {shlex.quote(says)}\n")
     path.chmod(0o755)
     return path
 

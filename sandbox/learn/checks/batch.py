@@ -47,6 +47,7 @@ class Books:
     saved: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     failed: list[tuple[int, bool, dict[str, Any]]] = field(default_factory=list)
+    reasons: dict[int, str] = field(default_factory=dict)  # what the function gave as the error of a failed row
     landed: dict[str, Any] | None = None  # the learner's line at which the limit was delivered
     saved_after: list[int] = field(default_factory=list)
 
@@ -74,6 +75,7 @@ class Books:
             self.store.progress(self.job, len(self.done))
         elif call.name == "item_failed":
             self.failed.append((_whole(call.args[0]), call.args[2] is True, call.where))
+            self.reasons.setdefault(_whole(call.args[0]), str(call.args[1]))
             return self._land("recording", _whole(call.args[0]), call)
         elif call.name == "finish":
             return self._finish(call)
@@ -124,6 +126,10 @@ def _at(where: dict[str, Any]) -> str:
     return f"at line {where['line']}, `{where['text']}`" if where.get("line") else "outside your file"
 
 
+def _error(outcome: Outcome) -> str:
+    return f"{outcome.type}: {outcome.message}".rstrip(": .")
+
+
 def _rows(places: list[int]) -> str:
     if not places:
         return "no row"
@@ -163,7 +169,7 @@ def judge(books: Books, outcome: Outcome) -> None:
 def _judge_quiet(books: Books, outcome: Outcome) -> None:
     case, row = books.case, books.row
     if outcome.kind == "error":
-        one = f"{outcome.type}: {outcome.message}".rstrip(": ")
+        one = _error(outcome)
         if outcome.type == "ValueError" and case.bad:
             raise NotYet(
                 f"The first bad row ended the whole file: {one} came out {_at(outcome.where)}.",
@@ -173,7 +179,7 @@ def _judge_quiet(books: Books, outcome: Outcome) -> None:
         raise NotYet(
             f"Your function raised {one}, {_at(outcome.where)}.",
             seen=f"No import at all; the row says {row.state}.",
-            why="Nothing had gone wrong in this run: no bad row, no limit. The error is in the code itself.",
+            why="No limit had landed in this run, and no bad row raises this: the error is in the code itself.",
         )
     good = [i for i in range(case.rows) if i not in case.bad]
     if books.saved != good:
@@ -189,8 +195,10 @@ def _judge_quiet(books: Books, outcome: Outcome) -> None:
         )
     blamed = [index for index, _, _ in books.failed]
     if blamed != list(case.bad):
+        good_one = next((index for index in blamed if index not in case.bad), None)
+        reason = "" if good_one is None else f", row {good_one} because of {books.reasons[good_one]}".rstrip(".")
         raise NotYet(
-            f"The bad rows were {list(case.bad)}; your function recorded {blamed} as failed.",
+            f"The bad rows were {list(case.bad)}; your function recorded {blamed} as failed{reason}.",
             seen="A report that names the wrong rows, or none.",
             why="Call job.item_failed(i, error) once for each row whose saving raised, and for no other.",
         )
@@ -244,6 +252,12 @@ def _judge_limit(books: Books, outcome: Outcome, landed: dict[str, Any]) -> None
             why="Call job.item_failed(i, error) once for each row whose saving raised, and for no other.",
         )
     expected = State.COMPLETED if case.limit == "completed" else State.TIMED_OUT
+    if not row.terminal and outcome.kind == "error" and not outcome.soft:
+        raise NotYet(
+            f"{where}. Your code then raised {_error(outcome)}, {_at(outcome.where)}, and the job's row was left open.",
+            seen=SPINNER,
+            why="Another error came in the way of the end. Write the terminal state first, and then a bare `raise`.",
+        )
     if not row.terminal:
         left = "Your function returned" if outcome.kind == "value" else "It left your function"
         raise NotYet(
@@ -272,7 +286,7 @@ def _judge_limit(books: Books, outcome: Outcome, landed: dict[str, Any]) -> None
         )
     if not outcome.soft:
         raise NotYet(
-            f"{where}. What left your function was {outcome.type}: {outcome.message}.",
+            f"{where}. What left your function was {_error(outcome)}.",
             seen="A log full of an error that is not what happened.",
             why="Re-raise the signal as it is, with a bare `raise`; wrapped into another error nobody knows it.",
         )

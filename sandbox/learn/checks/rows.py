@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from psycopg.pq import ExecStatus
 
 from sandbox.grade import Reply, Submission, run_cases
 from sandbox.jobs.queries import schema
@@ -101,16 +102,22 @@ def _seconds(minutes: float | None) -> float | None:
 def _answer(conn: psycopg.Connection[Any], sql: str) -> tuple[list[str], list[tuple[Any, ...]], list[str]]:
     """The columns and rows that `sql` returns, and the tables outside the prepared schema that it has read."""
     found: list[tuple[Any, ...]] = []
-    # Rolled back whatever it was. A stream is one statement to the server, and stops where the caller stops.
+    # Rolled back whatever it was.
     with conn.transaction(force_rollback=True):
-        cursor = conn.cursor()
-        for row in cursor.stream(sql):  # type: ignore[call-overload]
+        # Prepared, so that it is one statement; without columns (commit, copy, do) it is not even run.
+        prepared = conn.pgconn.prepare(b"", sql.encode())
+        if prepared.status != ExecStatus.COMMAND_OK:
+            raise psycopg.errors.error_from_result(prepared)
+        about = conn.pgconn.describe_prepared(b"")
+        columns = [(about.fname(place) or b"").decode() for place in range(about.nfields)]
+        # A stream stops where its reader stops.
+        for row in conn.cursor().stream(sql) if columns else ():  # type: ignore[call-overload]
             found.append(row)
             if len(found) > MOST_ROWS:
-                break
-        if not found:  # then a stream has no columns either; prepared is one statement only, too
-            cursor.execute(sql, prepare=True)  # type: ignore[call-overload]
-        columns = [column.name for column in cursor.description or []]
+                raise NotYet(
+                    f"The query returns more than {MOST_ROWS} rows, of a table that has a handful.",
+                    why="A join without a condition multiplies rows.",
+                )
         return columns, found, [f"{schema}.{name}" for schema, name in conn.execute(ELSEWHERE)]
 
 
@@ -128,7 +135,8 @@ def judge_query(sql: str, rows: list[Planted]) -> None:
         except psycopg.OperationalError as error:
             raise NotYet(f"The query ended its own connection: {error}", why="It only has to read.") from None
         except (psycopg.Error, ValueError) as error:
-            said = str(error).strip().splitlines()
+            # Without the line that points at a place in the one above it: all this is shown in a font of any width.
+            said = [line for line in str(error).strip().splitlines() if line.strip() != "^"]
             raise NotYet(
                 f"PostgreSQL did not take the query: {' '.join(said[:3])}",
                 why="Try it in a cell of its own with lab.query(...) first; one select, no semicolon needed.",
@@ -137,11 +145,6 @@ def judge_query(sql: str, rows: list[Planted]) -> None:
         raise NotYet(
             f"The query reads {' and '.join(elsewhere)}, which is not the table it is asked about.",
             why="Leave out the schema name: write `from jobs`. A check has a table `jobs` of its own.",
-        )
-    if len(found) > MOST_ROWS:
-        raise NotYet(
-            f"The query returns more than {MOST_ROWS} rows, and the table has {len(ids)}.",
-            why="A join without a condition multiplies rows.",
         )
     if "id" not in columns:
         raise NotYet(
