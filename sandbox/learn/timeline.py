@@ -40,7 +40,7 @@ class Timeline:
     """A timeline of one job. A notebook shows the plot; ``print`` shows the text twin."""
 
     def __init__(self, events: list[Event], row: JobRow) -> None:
-        self.events, self.row = events, row
+        self.events, self.row = _told(events), row
 
     def __str__(self) -> str:
         """One line an event, items of a run folded into one, no times: the same on every machine."""
@@ -52,18 +52,12 @@ class Timeline:
                 lines.append(f"  item done     {done[0]}" + (f" to {done[-1]}" if len(done) > 1 else ""))
                 done.clear()
 
-        killed = False
         for event in self.events:
             if event.kind == "committed":
                 continue  # stands beside every item done
             if event.kind == "item done":
                 done.append(event.data["index"])
                 continue
-            # Between its SIGTERM and its SIGKILL a process has a tenth of a second, and how much it writes in that
-            # time is chance; only an ending that reached the row counts.
-            if killed and event.kind != "finished":
-                continue
-            killed = killed or event.kind == "killed"
             fold()
             lines.append(f"  {event.kind:<12}  {_detail(event)}".rstrip())
         fold()
@@ -93,6 +87,7 @@ class Timeline:
         axes.set_yticks(range(len(LANES)), LANES)
         axes.set_ylim(len(LANES) - 0.4, -0.6)
         axes.set_xlabel("seconds since the message was sent")
+        axes.set_xlim(left=-0.02 * axes.get_xlim()[1])  # from the beginning, with room for half a mark
         axes.set_title(self._sentence(), fontsize=10, loc="left")
         axes.grid(axis="x", alpha=0.3)
         if self.events:
@@ -130,6 +125,16 @@ class Timeline:
         return {"image/png": base64.b64encode(buffer.getvalue()).decode(), "text/plain": str(self)}
 
     __repr__ = __str__
+
+
+def _told(events: list[Event]) -> list[Event]:
+    """The events without those that only chance put there.
+
+    Between its SIGTERM and its SIGKILL a process has a tenth of a second, and how much it writes in that time differs
+    from run to run; only an ending that reached the row counts.
+    """
+    killed = next((place for place, event in enumerate(events) if event.kind == "killed"), len(events))
+    return [event for place, event in enumerate(events) if place <= killed or event.kind == "finished"]
 
 
 def _detail(event: Event) -> str:

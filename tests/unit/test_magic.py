@@ -9,9 +9,10 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook
 
-OPEN = "import sandbox.learn\nfrom sandbox.services import Lab\nlab = Lab.open('magic', worker=False, quiet=True)"
+OPEN = "import sandbox.learn\nfrom sandbox.services import Lab\nlab = Lab.open('magic', quiet=True)"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 CELLS = {
@@ -27,6 +28,9 @@ CELLS = {
     "no identifier": "%%worker_file my-file\nx = 1\n",
     "raises on purpose": "%%worker_file late\nraise KeyError('mine')\n",
     "still good": "from good import double\nprint(double(4))",
+    "for the worker": "%%worker_file task\nLIMIT = 1\n\n\n"
+    "def explode(job):\n    total = job.done\n    return 1 / total\n",
+    "runs in the worker": "job = lab.run(explode)\nprint(lab.app.AsyncResult(job.id).traceback)",
     "closed": "lab.close()",
     "without a lab": "%%worker_file good\nx = 1\n",
 }
@@ -100,3 +104,18 @@ def test_a_magic_that_can_not_work_says_what_to_type(ran: dict[str, Any], cell: 
 def test_a_broken_cell_leaves_the_other_files_alone(ran: dict[str, Any]) -> None:
     """After several broken cells a good file can still be imported."""
     assert ran["still good"][0].text == "8\n"
+
+
+def test_an_error_in_the_worker_has_the_learners_line(ran: dict[str, Any]) -> None:
+    """The traceback that Celery keeps of a failed task names the worker file, the line as in the cell, and its text."""
+    text = ran["runs in the worker"][0].text
+    assert re.search(r'task\.py", line 7, in explode\n +return 1 / total\n', text)
+    assert text.rstrip().endswith("ZeroDivisionError: division by zero")
+
+
+def test_a_broken_cell_stops_a_run_from_top_to_bottom() -> None:
+    """What runs notebooks (papermill, nbgrader, nbval) sees that the cell has failed, and does not run the next one."""
+    cells = [new_code_cell(text) for text in (OPEN.replace("quiet", "worker=False, quiet"), CELLS["at import"], "1")]
+    with pytest.raises(CellExecutionError, match="undefined_name"):
+        NotebookClient(new_notebook(cells=cells), timeout=120, kernel_name="python3").execute()
+    assert [cell.execution_count for cell in cells] == [1, 2, None]

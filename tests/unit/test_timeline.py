@@ -77,6 +77,29 @@ def test_the_plot_has_a_unit_a_sentence_and_a_legend() -> None:
     labels = {text.get_text() for text in axes.get_legend().get_texts()}
     assert {"soft limit delivered", "signal caught by the task", "process killed"} <= labels
     assert "still running →" in [text.get_text() for text in axes.texts]
+    assert axes.get_xlim()[0] <= 0
+
+
+def test_what_a_process_writes_while_it_is_killed_is_not_told() -> None:
+    """Neither text nor plot has an event from after a kill, because it is chance; an ending in the row is kept."""
+    assert "signal never left the task" not in {text.get_text() for text in naive().figure().axes[0].get_legend().texts}
+    events = [*naive().events]
+    reaped = MemoryLedger(clock=lambda: 999.0)
+    reaped.append("item done", "j", index=4)
+    reaped.append("finished", "j", state="timed_out", why="found stuck")
+    story = Timeline([*events, *reaped.read()], row(State.TIMED_OUT, why="found stuck", finished_at=datetime.now(UTC)))
+    assert str(story).splitlines()[-3:] == [
+        "  killed        hard limit of 2 s",
+        "  finished      timed_out: found stuck",
+        "  the row says timed_out: found stuck",
+    ]
+
+
+def test_each_kind_that_is_drawn_has_its_own_mark_in_the_picture() -> None:
+    """In the figure itself no two kinds have the same outline, so it can be read in grey."""
+    drawn = [c for c in naive().figure().axes[0].collections if type(c).__name__ == "PathCollection"]
+    outlines = {(path.vertices.tobytes(), c.get_label()) for c in drawn for path in c.get_paths()}
+    assert len({outline for outline, _ in outlines}) == len(drawn) == 7
 
 
 def test_an_open_row_has_no_end_in_the_plot_and_a_finished_one_has() -> None:
