@@ -49,6 +49,9 @@ def browser_path() -> str | None:
     return next((path for path in found if path), None)
 
 
+pytestmark = pytest.mark.timeout(900)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Course:
     """A running `course lab` on a copy of the course, and the page a browser has open."""
