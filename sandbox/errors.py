@@ -40,7 +40,7 @@ class StackFailed(SandboxError):
 
 
 class PoolIgnoresLimits(SandboxError):
-    """Only the prefork pool enforces time limits; another one was asked for."""
+    """Only the prefork pool enforces both time limits; another one was asked for."""
 
 
 class NotConfined(SandboxError):

@@ -283,7 +283,7 @@ def limits() -> str:
         if drift > 5:
             raise Unwell(f"the database's clock is {drift:.0f} s from this machine's", "set both clocks")
         if not worker.enforces_limits:
-            raise Unwell(f"the worker's pool is {worker.pool}, which ignores limits", todo)
+            raise Unwell(f"the worker's pool is {worker.pool}, which does not enforce time limits", todo)
         nap = lab.write_file("doctor_nap", _NAP).nap
         job = lab.submit(nap, soft_time_limit=0.5)
         job.wait(15)

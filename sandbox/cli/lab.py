@@ -122,6 +122,8 @@ def start(root: Path, port: int, token: str, page: str, log: Path) -> subprocess
         "ServerApp.allow_root": os.name == "posix" and os.geteuid() == 0,  # a container is often root
         "ServerApp.allow_remote_access": False,
         "LabApp.default_url": page,
+        # The tabs that were open are the course's own, not those of whatever else this user has in JupyterLab.
+        "LabApp.workspaces_dir": root / "build" / "workspaces",
         # Nothing calls beyond this machine: no news, no look for a newer version, no catalogue of extensions.
         "LabApp.news_url": None,
         "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",

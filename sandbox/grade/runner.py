@@ -19,13 +19,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any
 
 import psutil
 
-from sandbox.errors import GraderFailed, NotSendable
+from sandbox.errors import GraderFailed
 from sandbox.grade.wire import Wire
+from sandbox.services import code
 
 PATIENCE_SECONDS = 10  # for one case, whose work takes hundredths of a second
 # Half as long after each case that did not end, so that ten of them are over before nbgrader's cell timeout of 60 s.
@@ -46,17 +46,9 @@ class Submission:
     @classmethod
     def of(cls, function: Any) -> Submission:
         """From a function of a worker file. Raises NotSendable, with what to do, for anything else."""
-        name = getattr(function, "__name__", None)
-        module = sys.modules.get(getattr(function, "__module__", None) or "")
-        file = Path(getattr(module, "__file__", None) or "")
-        work = file.parent.name == "work"
-        if not callable(function) or name is None or not work or not file.is_file() or not hasattr(module, name):
-            raise NotSendable(
-                f"{name or function!r} does not come from a worker file. Begin its cell with `%%worker_file NAME`, run the "
-                "cell, and hand over the function's name without brackets."
-            )
+        file = code.file_of(function)
         files = {path.stem: path.read_text(encoding="utf-8") for path in file.parent.glob("*.py")}
-        return cls(files=files, module=file.stem, function=name)
+        return cls(files=files, module=file.stem, function=function.__name__)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,12 +102,9 @@ def check_new(
     if not isinstance(task, str) or not task or "\0" in task:
         raise BadSetting("a job needs the name of its task, for example add('import_orders').")
     try:
-        text = json.dumps(args, allow_nan=False, ensure_ascii=False)
-        text.encode()
-    except (TypeError, ValueError) as error:
-        raise BadSetting(f"args={args!r} is not JSON ({error}): use text, numbers, lists and dicts.") from None
-    if re.search(r"(?<!\\)(\\\\)*\\u0000", text):
-        raise BadSetting(f"args={args!r} holds a NUL character, which PostgreSQL can not store: remove it.")
+        stored_json(args)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadSetting(f"args={args!r} can not be stored ({error}): use text, numbers, lists and dicts.") from None
     if _number(max_attempts, int) is None or not 1 <= max_attempts <= LARGEST_COUNT:
         raise BadSetting(f"max_attempts={max_attempts!r}: a job needs at least one attempt, in a whole number.")
     for name, value in (("soft_limit_seconds", soft), ("hard_limit_seconds", hard)):
@@ -124,6 +121,16 @@ def check_new(
             f"deadline_at={deadline_at!r} has no timezone, so it names no moment. "
             "Write datetime(..., tzinfo=UTC) or datetime(..., tzinfo=ZoneInfo('Europe/Berlin'))."
         )
+
+
+def stored_json(value: Any) -> str:
+    """`value` as the JSON text that PostgreSQL can store. Raises TypeError, ValueError or RecursionError."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    text.encode()
+    # After an even number of backslashes it is the character; after an odd number it is a text about it.
+    if re.search(r"(?<!\\)(\\\\)*\\u0000", text):
+        raise ValueError("it holds a NUL character, which PostgreSQL can not store")
+    return text
 
 
 def _number(value: Any, kind: type[int | float]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -70,7 +71,12 @@ class Verdict:
         style = f"border-left: 4px solid {COLOURS[self.status]}; padding: 0.4em 0.8em; margin: 0.2em 0"
         head = f"<strong>{MARKS[self.status]} {html.escape(self.exercise)} {html.escape(self.title)}: {self.status}</strong>"
         body = "".join(
-            f"<p style='margin:0.4em 0 0 0'>{f'<strong>{label}:</strong> ' if label else ''}{html.escape(text)}</p>"
+            f"<p style='margin:0.4em 0 0 0'>{f'<strong>{label}:</strong> ' if label else ''}{_marked(text)}</p>"
             for label, text in self.parts()
         )
         return f'<div role="status" aria-live="polite" style="{style}">{head}{body}</div>'
+
+
+def _marked(text: str) -> str:
+    """`text` as HTML, with what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

@@ -10,15 +10,18 @@ import builtins
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import keyword
 import linecache
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from sandbox.errors import BadWorkerFile
+from sandbox.errors import BadWorkerFile, NotSendable
 
 _loaded: dict[str, str] = {}  # path -> digest of the text that was imported
+_folders: set[Path] = set()  # the work folders that anything was loaded from
 
 
 def check_name(name: str, folder: Path) -> Path:
@@ -60,6 +63,7 @@ def write(name: str, text: str, folder: Path) -> Path:
 def load(path: Path) -> ModuleType:
     """Import the worker file `path` as it is now; raises what importing it raises."""
     folder = path.parent
+    _folders.add(folder)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     digests = {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.py")}
@@ -83,6 +87,24 @@ def load(path: Path) -> ModuleType:
     for file in _imported_from(folder):
         _loaded[file] = digests.get(file, "")
     return module
+
+
+def file_of(function: Any) -> Path:
+    """The worker file in which `function` is defined, at its top level. Raises NotSendable, with what to do.
+
+    By the file its code came from, not by the module that is imported now: editing one file drops all modules of its
+    folder until they are next used, and the functions of the others are as good as before.
+    """
+    inner = inspect.unwrap(function) if callable(function) else None
+    if inspect.isfunction(inner) and inner.__qualname__ == inner.__name__ and inner.__name__.isidentifier():
+        file = Path(inner.__code__.co_filename)
+        if file.parent in _folders and file.is_file():
+            return file
+    name = getattr(function, "__name__", None) or repr(function)
+    raise NotSendable(
+        f"{name} is not a function of a worker file, so the worker can not import it. Define it at the top level of a cell "
+        "that begins with `%%worker_file NAME`, run that cell, then hand over the function's name without brackets."
+    )
 
 
 def _imported_from(folder: Path) -> dict[str, str]:

@@ -9,13 +9,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import psycopg
 import redis
 
-from sandbox.errors import BadSetting, NoLabOpen, NotSendable, PoolIgnoresLimits
+from sandbox.errors import BadSetting, NoLabOpen, PoolIgnoresLimits
 from sandbox.jobs import Ledger, PgStore, State
 from sandbox.services import code
 from sandbox.services.shared import Servers, private_servers, shared_servers
@@ -53,6 +52,7 @@ class Lab:
         self._redis: redis.Redis | None = None
         self._app: Celery | None = None
         self._worker: Worker | None = None
+        self._options: dict[str, Any] | None = None  # what the worker was started with
 
     # -- opening and closing --------------------------------------------------------------------------------------
 
@@ -202,11 +202,11 @@ class Lab:
 
         Options: `concurrency` (processes, default 1), `pool` (default "prefork"), `soft_time_limit` and `time_limit`
         (seconds, the command line's limits), `include` (worker files with Celery tasks of their own),
-        `limits_may_be_ignored` (true to be allowed a pool on which no limit works). A task that is running is killed.
+        `limits_may_be_ignored` (true to be allowed a pool that does not enforce limits). A task that is running is killed.
         """
         options = worker_options(**options)
         self.stack.stop("worker")
-        self._worker = None
+        self._worker = self._options = None
         self.stack.start(self._worker_program(options))
         self.stack.wait_ready("worker")
         self._worker = self._started(options)
@@ -215,6 +215,7 @@ class Lab:
     def _started(self, options: dict[str, Any]) -> Worker:
         pid = self.stack.pid("worker")
         assert pid is not None
+        self._options = options
         fields = {k: options[k] for k in ("pool", "concurrency", "soft_time_limit", "time_limit")}
         return Worker(pid=pid, log=self.stack.log("worker"), **fields)
 
@@ -277,8 +278,8 @@ class Lab:
         `function` stands in a worker file (a cell that begins with ``%%worker_file NAME``). The limits, in seconds,
         travel in the message. Raises NotSendable, BadSetting.
         """
-        kwargs = kwargs or {}
-        file = self._file_of(function)
+        kwargs = {} if kwargs is None else kwargs
+        file = code.file_of(function)
         require_json(kwargs)
         soft, hard = limit("soft_time_limit", soft_time_limit), limit("time_limit", time_limit)
         if self._worker is not None and (soft or hard) and not self._worker.enforces_limits:
@@ -333,16 +334,8 @@ class Lab:
     def reset(self) -> str:
         """Empty the job table, the tables made since, Redis and the ledger. Says what became of a running task."""
         running = self._running()
-        restarted = None
-        if running and self._worker is not None:
-            fields = self._worker
-            restarted = {
-                "pool": fields.pool,
-                "concurrency": fields.concurrency,
-                "soft_time_limit": fields.soft_time_limit,
-                "time_limit": fields.time_limit,
-                "limits_may_be_ignored": True,
-            }
+        restart = self._options if running else None
+        if restart:
             self.stack.stop("worker")
         tables = [row[0] for row in self.query("select tablename from pg_tables where schemaname = 'public'")]
         made = [name for name in tables if name != "jobs"]
@@ -352,8 +345,8 @@ class Lab:
         self.db.execute("truncate jobs")
         self.servers.clear_redis(self.redis)
         self.ledger.clear()
-        if restarted:
-            self.worker(**restarted)
+        if restart:
+            self.worker(**restart)
             ids = ", ".join(job_id[:8] for job_id in running)
             what = f"{len(running)} running task" + ("s were" if len(running) != 1 else " was")
             return f"Reset. {what} killed with the worker ({ids}), and a new worker started."
@@ -366,18 +359,6 @@ class Lab:
         over = {e.job for e in self.ledger.read() if e.kind in ("returned", "killed")}
         # One that was not started, a job taken twice or a file with an error, leaves no such event but has an answer.
         return [job for job in sorted(taken - over) if not self.app.AsyncResult(job).ready()]
-
-    def _file_of(self, function: Any) -> Path:
-        name = getattr(function, "__name__", None)
-        module = sys.modules.get(getattr(function, "__module__", ""))
-        file = Path(getattr(module, "__file__", None) or "")
-        if name is None or file.parent != self.work or getattr(module, name, None) is not function:
-            what = name or repr(function)
-            raise NotSendable(
-                f"{what} is not a function of a worker file, so the worker can not import it. Define it at the top "
-                "level of a cell that begins with `%%worker_file NAME`, run that cell, then submit it."
-            )
-        return file
 
 
 @atexit.register

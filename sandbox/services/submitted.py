@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import NotSendable, StackFailed, WaitedInVain
 from sandbox.jobs import JobRow
+from sandbox.jobs.store import stored_json
 
 if TYPE_CHECKING:
     from celery.result import AsyncResult
@@ -43,9 +43,10 @@ class SubmittedJob:
         until = time.monotonic() + seconds
         while not self._lab._asked(self._result.ready):
             if not self._lab.stack.is_up("worker"):
+                gone = "the worker has died" if self._lab._worker else "no worker is running"
                 raise StackFailed(
-                    f"the worker has died, so nobody works on job {self.id[:8]}; its row says {self.row.state}. "
-                    "lab.worker() starts another worker."
+                    f"{gone}, so nobody works on job {self.id[:8]}; its row says {self.row.state}. "
+                    "lab.worker() starts one."
                 )
             if time.monotonic() > until:
                 last = self.events[-1].kind if self.events else "nothing"
@@ -67,8 +68,7 @@ def require_json(kwargs: Any) -> None:
         raise NotSendable('kwargs is a dict of the function\'s arguments, for example kwargs={"rows": [1, 2]}.')
     for key, value in kwargs.items():
         try:
-            text = json.dumps({key: value}, allow_nan=False, ensure_ascii=False)
-            text.encode()
+            text = stored_json({key: value})
         except (TypeError, ValueError, RecursionError) as error:
             raise NotSendable(
                 f"argument {key!r} can not be sent as JSON ({error}): send text, numbers, lists, dicts."
@@ -78,6 +78,3 @@ def require_json(kwargs: Any) -> None:
                 f"argument {key!r} would arrive as something else: JSON turns tuples into lists and every key into text. "
                 "Send lists, and dicts with text as keys."
             )
-        # After an even number of backslashes it is the character; after an odd number it is a text about it.
-        if re.search(r"(?<!\\)(\\\\)*\\u0000", text):
-            raise NotSendable(f"argument {key!r} holds a NUL character, which PostgreSQL can not store: remove it.")

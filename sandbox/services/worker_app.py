@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,6 @@ class WorkerSettings:
     ledger: str
     work: str
     ready: str  # a file the worker writes when it takes messages
-
-    def dump(self) -> str:
-        return json.dumps(asdict(self))
 
 
 def make_app(settings: WorkerSettings) -> Celery:

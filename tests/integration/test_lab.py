@@ -250,14 +250,41 @@ def test_celery_tasks_of_a_worker_file_are_included(lab: Lab) -> None:
     lab.worker()
 
 
+def test_a_reset_that_restarts_the_worker_keeps_all_of_its_options(lab: Lab, tasks: Any, eventually: Any) -> None:
+    """Files that were included, the number of processes and the limits are there again."""
+    lab.write_file(
+        "own_tasks", "from celery import shared_task\n@shared_task(name='own.add')\ndef add(a, b): return a + b\n"
+    )
+    before = lab.worker(include=["own_tasks"], concurrency=2, time_limit=50)
+    started(lab, lab.submit(tasks.naive, {"n": 100_000}), eventually)
+    assert "1 running task was killed" in lab.reset()
+    after = lab._worker
+    assert after is not None and after.pid != before.pid and (after.concurrency, after.time_limit) == (2, 50)
+    assert lab.app.send_task("own.add", args=[2, 3]).get(timeout=60) == 5
+    lab.worker()
+
+
 @pytest.mark.parametrize("pool", ["threads", "solo", "gevent", "eventlet"])
 def test_a_pool_that_ignores_limits_is_refused(lab: Lab, pool: str) -> None:
     """By the worker and by opening, with what to type; the worker that runs is left alone."""
     pid = lab._worker.pid  # type: ignore[union-attr]
     for start in (lab.worker, partial(Lab.open, "x")):
-        with pytest.raises(PoolIgnoresLimits, match=f"the {pool} pool ignores.*limits_may_be_ignored=True"):
+        with pytest.raises(PoolIgnoresLimits, match=f"{pool}.*limits_may_be_ignored=True"):
             start(pool=pool)  # type: ignore[operator]
     assert lab.stack.is_up("worker") and lab.stack.pid("worker") == pid and Lab.current() is lab
+
+
+@pytest.mark.parametrize("pool", ["threads", "solo"])
+def test_a_refused_pool_would_have_run_past_both_limits(lab: Lab, tasks: Any, pool: str) -> None:
+    """Sent past our refusal, a job with limits shorter than its work completes there, and nothing is said of a limit."""
+    lab.worker(pool=pool, limits_may_be_ignored=True)
+    row = lab.jobs.add("naive")
+    message = {"file": tasks.__file__, "function": "naive", "kwargs": {"n": 20}}
+    sent = lab.app.send_task("sandbox.run_job", kwargs=message, task_id=row.id, soft_time_limit=0.1, time_limit=0.2)
+    sent.get(timeout=60)
+    assert (sent.state, str(lab.jobs.get(row.id).state)) == ("SUCCESS", "completed")
+    assert not {"soft signal", "killed"} & {event.kind for event in lab.ledger.read(row.id)}
+    lab.worker()
 
 
 def test_limits_on_a_pool_that_ignores_them_are_refused(lab: Lab, tasks: Any) -> None:

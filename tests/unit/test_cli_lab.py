@@ -126,9 +126,9 @@ def test_settings_of_ones_own_that_replace_the_token_are_named(
     assert "JupyterLab does not take our token" in capsys.readouterr().err
 
 
-def ask(port: int, token: str, path: str, data: bytes | None = None) -> str:
+def ask(port: int, token: str, path: str, data: bytes | None = None, method: str | None = None) -> str:
     headers = {"Authorization": f"token {token}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=data, headers=headers)
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=data, headers=headers, method=method)
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
         return str(answer.read().decode())
 
@@ -156,6 +156,9 @@ def test_a_lab_from_start_to_end(root: Path, how: signal.Signals, eventually: Ca
         page = ask(port, token, "/lab/tree/lessons/00_start_here.ipynb")
         assert '"news": {"disabled": true}' in page
         assert json.loads(ask(port, token, "/lab/api/update"))["notification"] is None
+        # The tabs that are open are kept with the course, not in the user's own JupyterLab.
+        ask(port, token, "/lab/api/workspaces/ours", b'{"data": {}, "metadata": {"id": "ours"}}', method="PUT")
+        assert list((root / "build/workspaces").glob("ours*"))
         kernel = json.loads(ask(port, token, "/api/kernels", b'{"name": "python3"}'))["id"]
         assert token not in " ".join(psutil.Process(process.pid).children()[0].cmdline())
         family = psutil.Process(process.pid).children(recursive=True)

@@ -262,15 +262,15 @@ def test_hints_come_one_at_a_time_and_the_last_stays() -> None:
 
 def test_a_verdict_reads_the_same_in_text_and_in_html() -> None:
     """The HTML of a verdict has every sentence of its text, escaped, and is announced to screen readers."""
-    verdict = Verdict(exercise="03.1", status=Status.NOT_YET, title="T", happened="a < b", seen="s", why="w")
+    verdict = Verdict(exercise="03.1", status=Status.NOT_YET, title="T", happened="a `b` < b", seen="s", why="w")
     page = verdict._repr_html_()
     assert str(verdict).splitlines() == [
         "✗ 03.1 T: not yet",
-        "  What happened: a < b",
+        "  What happened: a `b` < b",
         "  What people see: s",
         "  Why: w",
     ]
-    assert "a &lt; b" in page and "<strong>Why:</strong> w" in page and 'aria-live="polite"' in page
+    assert "a <code>b</code> &lt; b" in page and "<strong>Why:</strong> w" in page and 'aria-live="polite"' in page
 
 
 def test_not_yet_carries_its_three_parts() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import BadWorkerFile
+from sandbox.grade import Submission
 from sandbox.services import Lab, code
 
 
@@ -202,3 +203,12 @@ def test_a_result_that_is_not_json_is_named(lab: Lab) -> None:
     """The learner is told the function and the type."""
     job = lab.run(lab.write_file("result", "def f(job): return {1, 2}").f)
     assert "NotSendable: f returned a set" in job._result.traceback
+
+
+def test_a_function_stays_sendable_when_another_file_is_edited(lab: Lab) -> None:
+    """Editing one cell and running it again does not make the functions of the other cells unknown."""
+    lab.write_file("first", "def one(job):\n    job.complete('1')\n")
+    two = lab.write_file("second", "def two(job):\n    job.complete('2')\n").two
+    lab.write_file("first", "def one(job):\n    job.complete('one')\n")
+    assert lab.run(two).row.why == "2"
+    assert Submission.of(two).function == "two"
