@@ -1,11 +1,46 @@
-"""What a notebook of the course uses: checks, hints, timelines, and the magic that makes a worker file of a cell."""
+"""What a notebook of the course uses: checks, hints, practice, boards, and the magic that makes a worker file of a cell."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
 
 from sandbox.learn import magic
-from sandbox.learn.checking import check, grade, hint
-from sandbox.learn.checks.batch import Batch
-from sandbox.learn.checks.rows import Planted
-from sandbox.learn.timeline import timeline
+
+# Name -> module. Imported when it is first asked for: a notebook that only checks does not pay for matplotlib or widgets.
+_HOME = {
+    "Batch": "checks.batch",
+    "Planted": "checks.rows",
+    "board": "widgets.board",
+    "cards": "widgets.cards",
+    "check": "checking",
+    "end_of_lesson": "panel",
+    "grade": "checking",
+    "here": "panel",
+    "hint": "checking",
+    "limits": "widgets.limits",
+    "my_progress": "panel",
+    "practice": "widgets",
+    "sliders": "widgets.sliders",
+    "solution": "checking",
+    "timeline": "timeline",
+}
 
 magic.register()
 
-__all__ = ["Batch", "Planted", "check", "grade", "hint", "timeline"]
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_HOME[name]}")
+    found = getattr(module, name)
+    # Over a submodule of the same name (timeline), which importing it has put here.
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)
+
+
+__all__ = sorted(_HOME)

@@ -1,0 +1,55 @@
+// Shared by every widget of the course; stands before each widget's own text.
+
+// An element: attributes, listeners (on...), and children that are nodes or text. Text never becomes markup.
+function el(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name in node && !["list", "form"].includes(name)) node[name] = value;
+    else if (value !== false && value != null) node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child != null && child !== false));
+  return node;
+}
+
+// Text in which `code` stands between backticks, as nodes.
+function rich(text) {
+  return text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? el("code", {}, part) : part));
+}
+
+// The frame of a widget. The notebook's own keys (arrows, d d, Enter) must not act while one is typing in here.
+function frame(host, kind, label) {
+  const root = el("section", { className: `ae ae-${kind}`, "aria-label": label });
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.addEventListener("keydown", (event) => event.stopPropagation());
+  host.append(root);
+  return root;
+}
+
+// A region whose text is read out when it changes. It has to be on the page before the text is.
+function announcer() {
+  const node = el("div", { className: "ae-live", role: "status" });
+  node.setAttribute("aria-live", "polite");
+  return {
+    node,
+    // verdict: "right", "not yet" or ""; told by mark and word, not by colour alone.
+    say(verdict, message) {
+      const mark = { right: "✓", "not yet": "✗" }[verdict];
+      node.className = `ae-live ${verdict ? `ae-${verdict.replace(" ", "-")}` : ""}`;
+      node.replaceChildren(...(mark ? [el("strong", {}, `${mark} ${verdict}`), " "] : []), ...rich(message || ""));
+    },
+  };
+}
+
+// Ask the kernel to do something. It answers by changing the state; a kernel that is busy answers when it is free.
+function act(model, action, ...args) {
+  model.send({ do: action, with: args });
+}
+
+// Draw now and whenever the state changes; returns the clean-up that anywidget wants.
+function follow(model, draw) {
+  const again = () => draw(model.get("state"));
+  model.on("change:state", again);
+  again();
+  return () => model.off("change:state", again);
+}
