@@ -111,6 +111,17 @@ def test_a_lesson_has_its_rhythm(path: Path) -> None:
     assert [cell["metadata"].get("tags") for cell in code if cell["metadata"].get("tags")] == [["parameters"]]
     text = "\n".join(source(cell) for cell in cells(path))
     assert {"seed", "rows", "time_scale"} <= set(re.findall(r"^(\w+) = ", source(code[0]), flags=re.MULTILINE))
-    for part in ("prediction = ", "Lab.open(", "timeline(", "## What to remember", "## Questions people ask"):
+    for part in (
+        ".outcome(",
+        "here(",
+        "end_of_lesson(",
+        "sliders(",
+        "board(",
+        "cards(",
+        "Lab.open(",
+        "timeline(",
+        "## What to remember",
+        "## Questions people ask",
+    ):
         assert part in text
     assert sum("assert " in source(cell) for cell in code) >= 3
