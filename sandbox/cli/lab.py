@@ -25,7 +25,9 @@ HOST = "127.0.0.1"
 # JupyterLab answers within 2-4 s; a cold disk on a small machine has been seen to need half a minute.
 START_SECONDS = 90
 STOP_SECONDS = 15
+# In each, `labconfig` holds defaults; what a person sets in JupyterLab's own settings is stronger.
 SETTINGS = Path(__file__).parent / "jupyter"
+LEARNER = SETTINGS / "learner"
 
 
 @click.command(short_help="Open the course in JupyterLab.")
@@ -34,7 +36,8 @@ SETTINGS = Path(__file__).parent / "jupyter"
 @click.option(
     "--no-browser", is_flag=True, envvar="COURSE_NO_BROWSER", help="Only print the address (or COURSE_NO_BROWSER=1)."
 )
-def lab(which: str | None, port: int, no_browser: bool) -> int:
+@click.option("--grading", is_flag=True, help="Leave nbgrader's menu and panels on: Formgrader, assignments, courses.")
+def lab(which: str | None, port: int, no_browser: bool, grading: bool) -> int:
     """Open the course in JupyterLab, at lesson NN or at the first one.
 
     It runs until Ctrl-C; kernels and their servers end with it. Nothing listens beyond this machine.
@@ -42,6 +45,7 @@ def lab(which: str | None, port: int, no_browser: bool) -> int:
     \b
     course lab
     course lab 03 --port 8890 --no-browser
+    course lab --grading
     """
     course = load_course()
     lesson = course.find(which) if which else course.lessons[0]
@@ -57,7 +61,7 @@ def lab(which: str | None, port: int, no_browser: bool) -> int:
     token = secrets.token_hex(24)
     log = build_folder(course.root) / "lab.log"
     page = f"/lab/tree/{quote(lesson.lesson_path.relative_to(course.root).as_posix())}"
-    jupyter = start(course.root, port, token, page, log)
+    jupyter = start(course.root, port, token, page, log, grading=grading)
     try:
         _wait_until_it_answers(jupyter, port, token, log)
         address = f"http://{HOST}:{port}{page}?token={token}"
@@ -109,8 +113,8 @@ def _prepare_servers() -> None:
     template(click.echo)
 
 
-def start(root: Path, port: int, token: str, page: str, log: Path) -> subprocess.Popen[bytes]:
-    """Start JupyterLab; its output goes to `log`."""
+def start(root: Path, port: int, token: str, page: str, log: Path, *, grading: bool = False) -> subprocess.Popen[bytes]:
+    """Start JupyterLab; its output goes to `log`. Only with `grading` it has what nbgrader adds for instructors."""
     from sandbox.services.sidecar import PR_SET_PDEATHSIG, prctl
 
     options = {
@@ -136,8 +140,15 @@ def start(root: Path, port: int, token: str, page: str, log: Path) -> subprocess
         # nbgrader calls alembic by its bare name.
         "PATH": os.pathsep.join([here, *filter(None, [os.environ.get("PATH")])]),
         "COURSE_ROOT": str(root),
-        # "Would you like to get notified about official Jupyter news?" lies over the notebook, and no option takes it away.
-        "JUPYTER_CONFIG_PATH": os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]),
+        # "Would you like to get notified about official Jupyter news?" lies over the notebook, and no option takes it
+        # away. A link to the glossary opens it as a page to read, not as its source.
+        "JUPYTER_CONFIG_PATH": os.pathsep.join(
+            [
+                *([] if grading else [str(LEARNER)]),
+                str(SETTINGS),
+                *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")]),
+            ]
+        ),
     }
     with open(log, "wb") as file:
         return subprocess.Popen(

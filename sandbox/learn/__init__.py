@@ -23,7 +23,7 @@ _HOME = {
     "practice": "widgets",
     "sliders": "widgets.sliders",
     "solution": "checking",
-    "timeline": "timeline",
+    "timeline": "timelines",
 }
 
 magic.register()
@@ -34,7 +34,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f"{__name__}.{_HOME[name]}")
     found = getattr(module, name)
-    # Over a submodule of the same name (timeline), which importing it has put here.
     globals()[name] = found
     return found
 

@@ -23,6 +23,7 @@ from sandbox.cli import lab, main
 from sandbox.learn.processes import is_alive
 
 REPOSITORY = Path(__file__).parents[2]
+PANELS = ("assignment-list", "course-list", "create-assignment", "formgrader", "menu")  # of nbgrader, for instructors
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_a_start_that_fails_shows_the_end_of_the_log(
 ) -> None:
     """When JupyterLab ends at once, its last lines and what to do are shown."""
 
-    def start(root: Path, port: int, token: str, page: str, log: Path) -> subprocess.Popen[bytes]:
+    def start(root: Path, port: int, token: str, page: str, log: Path, *, grading: bool) -> subprocess.Popen[bytes]:
         log.write_text("one\nthe reason\n")
         return subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
 
@@ -196,3 +197,40 @@ def test_the_programs_of_this_python_are_on_jupyters_path(root: Path, tmp_path: 
         assert shutil.which("alembic", path=path) is not None
     finally:
         lab.stop(started)
+
+
+@pytest.mark.parametrize("grading", [False, True], ids=["learner", "grading"])
+def test_what_the_courses_jupyterlab_has_set(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grading: bool
+) -> None:
+    """Markdown opens as a page to read, nbgrader's panels are there with --grading only, and one's own settings stay."""
+    own = tmp_path / "own/@jupyterlab/docmanager-extension/plugin.jupyterlab-settings"
+    own.parent.mkdir(parents=True)
+    own.write_text('{"defaultViewers": {"csv": "Editor"}}')
+    monkeypatch.setenv("JUPYTERLAB_SETTINGS_DIR", str(tmp_path / "own"))
+    port, log = free_port(), tmp_path / "lab.log"
+    started = lab.start(root, port, "t", "/lab", log, grading=grading)
+    try:
+        lab._wait_until_it_answers(started, port, "t", log)
+        settings = json.loads(ask(port, "t", "/lab/api/settings/@jupyterlab/docmanager-extension:plugin"))
+        page = ask(port, "t", "/lab")
+    finally:
+        lab.stop(started)
+    assert settings["schema"]["properties"]["defaultViewers"]["default"] == {"markdown": "Markdown Preview"}
+    assert settings["settings"] == {"defaultViewers": {"csv": "Editor"}}
+    off = json.loads(re.search(r'"disabledExtensions": (\[.*?\])', page)[1])  # type: ignore[index]
+    assert "@jupyterlab/apputils-extension:announcements" in off
+    panels = {f"@jupyter/nbgrader:{name}" for name in PANELS}
+    assert panels & set(off) == (set() if grading else panels)
+    assert "@jupyter/nbgrader:validate-assignment" not in off
+    assert own.read_text() == '{"defaultViewers": {"csv": "Editor"}}'
+
+
+def test_the_panels_that_learners_do_not_see_are_all_that_nbgrader_has_for_others() -> None:
+    """A plugin that a newer nbgrader brings is noticed here, so that somebody decides whose it is."""
+    folder = Path(sys.prefix) / "share/jupyter/labextensions/@jupyter/nbgrader/static"
+    code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.js"))
+    assert set(re.findall(r'id: ?"@jupyter/nbgrader:([a-z-]+)"', code)) | {"formgrader"} == {
+        *PANELS,
+        "validate-assignment",
+    }

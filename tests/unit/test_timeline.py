@@ -6,7 +6,7 @@ import itertools
 from datetime import UTC, datetime
 
 from sandbox.jobs import KINDS, JobRow, MemoryLedger, State
-from sandbox.learn.timeline import LANE_OF, MARKS, Timeline
+from sandbox.learn.timelines import LANE_OF, MARKS, Timeline
 
 
 def ledger() -> MemoryLedger:
