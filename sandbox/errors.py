@@ -4,6 +4,7 @@
 
     SandboxError
     ├── BadSetting            a value a person typed, or an environment variable, that can not work
+    │   └── BadDeadline       a timeout that is no number of seconds, a moment without a timezone
     ├── MissingProgram        Redis or PostgreSQL is nowhere to be found
     ├── StackFailed           a server or the worker did not come up, or went away
     ├── PoolIgnoresLimits     a worker pool on which time limits do nothing
@@ -29,6 +30,10 @@ class SandboxError(Exception):
 
 class BadSetting(SandboxError, ValueError):
     """A setting has a value that can not work."""
+
+
+class BadDeadline(BadSetting):
+    """A time limit that limits nothing: no number of seconds, or a time of day in nobody's timezone."""
 
 
 class MissingProgram(SandboxError):

@@ -31,6 +31,7 @@ KINDS = {
     "returned": "the attempt is over: the task function returned or raised",
     "killed": "the worker's parent saw the process die, or killed it at the hard limit",
 }
+HEAD_BYTES = 64  # of a ledger, enough to hold the moment of its first event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,20 @@ def _checked(kind: str, event: dict[str, Any]) -> str:
         return json.dumps(event)
     except (TypeError, ValueError) as error:
         raise BadSetting(f"an event's data must be JSON: {error}") from None
+
+
+def _parsed(lines: list[bytes], seq: int = 0) -> Iterator[Event]:
+    """The events of these lines, numbered from `seq`.
+
+    Counted by event, not by line: a writer that meets another in the middle of its write leaves an empty line.
+    """
+    for line in lines:
+        try:
+            event = Event(seq=seq, **json.loads(line))
+        except (ValueError, TypeError):
+            continue
+        seq += 1
+        yield event
 
 
 class Ledger:
@@ -82,20 +97,52 @@ class Ledger:
             lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return
-        # Counted by event, not by line: a writer that meets another in the middle of its write leaves an empty line.
-        seq = 0
-        for line in lines:
-            try:
-                event = Event(seq=seq, **json.loads(line))
-            except (ValueError, TypeError):
-                continue
-            seq += 1
-            yield event
+        yield from _parsed(lines)
 
     def clear(self) -> None:
         """Forget every event; writers go on at the start of the file."""
         if self.path.exists():
             os.truncate(self.path, 0)
+
+
+class Tail:
+    """Reads the ledger in the file `path` while it grows, each byte once. For one reader; writers need not know of it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._offset = self._seq = 0
+        self._head = b""  # how the ledger began when we first read it
+
+    def news(self) -> tuple[bool, list[Event]]:
+        """Whether the ledger was cleared since the last call, and the events since then (all of them, if it was).
+
+        A line that has no end yet is left for the next call. A ledger that is not there is an empty one.
+        """
+        try:
+            handle = os.open(self._path, os.O_RDONLY)
+        except FileNotFoundError:
+            cleared = self._offset > 0
+            self._forget()
+            return cleared, []
+        try:
+            # The beginning holds a moment of its own, so one that was cleared and has grown past our place shows, too.
+            cleared = os.pread(handle, len(self._head), 0) != self._head
+            if cleared:
+                self._forget()
+            size = os.fstat(handle).st_size
+            text = os.pread(handle, max(0, size - self._offset), self._offset)
+        finally:
+            os.close(handle)
+        whole = text[: text.rfind(b"\n") + 1]
+        if not self._head:
+            self._head = whole[:HEAD_BYTES]
+        self._offset += len(whole)
+        events = list(_parsed(whole.split(b"\n"), self._seq))
+        self._seq += len(events)
+        return cleared, events
 
 
 class MemoryLedger(Ledger):

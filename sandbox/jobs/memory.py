@@ -68,6 +68,14 @@ class MemoryStore:
     def all(self) -> list[JobRow]:
         return list(self._rows.values())
 
+    def newest(self, limit: int) -> list[JobRow]:
+        require_count("limit", limit if limit is not None else "None")
+        rows = self.all()
+        return rows[max(0, len(rows) - limit) :]
+
+    def now(self) -> datetime:
+        return self._now()
+
     def _set(self, job_id: str, allowed: set[State], **changes: Any) -> JobRow | None:
         with self._lock:
             row = self._rows.get(str(job_key(job_id)))

@@ -110,6 +110,14 @@ class PgStore:
     def all(self) -> list[JobRow]:
         return self._rows("list")
 
+    def newest(self, limit: int) -> list[JobRow]:
+        require_count("limit", limit if limit is not None else "None")
+        return self._rows("newest", limit=limit)
+
+    def now(self) -> datetime:
+        moment: datetime = self._fetch("now")[0]["now"]
+        return moment
+
     def start(self, job_id: str, *, lease_seconds: float) -> JobRow | None:
         require_lease(lease_seconds)
         found = self._rows("start", id=job_key(job_id), lease_seconds=lease_seconds)

@@ -13,6 +13,15 @@ select * from jobs where id = %(id)s;
 -- Every job, oldest first.
 select * from jobs order by created_at, id;
 
+-- name: newest
+-- The jobs that were added last, oldest of them first.
+select * from (select * from jobs order by created_at desc, id desc limit %(limit)s) as newest
+ order by created_at, id;
+
+-- name: now
+-- The clock that every moment in the rows comes from.
+select clock_timestamp() as now;
+
 -- name: start
 -- Pending to running; the winner gets the row, everybody else gets none. Counts the attempt in the same statement,
 -- so that a message delivered twice can not run twice and can not run for ever.

@@ -70,6 +70,12 @@ class JobStore(Protocol):
     def all(self) -> list[JobRow]:
         """Every job, oldest first."""
 
+    def newest(self, limit: int) -> list[JobRow]:
+        """The `limit` jobs that were added last, oldest first; fewer if there are fewer. Raises BadSetting."""
+
+    def now(self) -> datetime:
+        """The clock that the rows' moments come from, which need not agree with ours."""
+
     def start(self, job_id: str, *, lease_seconds: float) -> JobRow | None:
         """Pending to running, counting the attempt; None if it was not pending or has no attempt left."""
 

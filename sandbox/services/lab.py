@@ -47,6 +47,7 @@ class Lab:
         self.temporary = stack.folder / "tmp"
         self.temporary.mkdir()
         self.ledger = Ledger(stack.folder / "ledger.jsonl")
+        self.before_close: list[Callable[[], object]] = []  # a last look at the jobs, for whoever shows them
         self._jobs = PgStore(servers.dsn)
         self._db: psycopg.Connection[Any] | None = None
         self._redis: redis.Redis | None = None
@@ -106,14 +107,22 @@ class Lab:
         """Stop everything and remove it. Closing twice is harmless."""
         if self.stack.closed or self.stack.owner != os.getpid():
             return
+        # First, because a transaction that a cell has left open may hold a lock that all that follows would wait for.
+        if self._db is not None:
+            with contextlib.suppress(Exception):
+                self._db.close()
+        for look in self.before_close:
+            with contextlib.suppress(Exception):
+                look()
         with contextlib.suppress(Exception):
+            # A connection that the notebook opened by itself may hold one, too.
+            self._jobs.connection().execute("set statement_timeout = '1s'")
             for state, count in self._jobs.counts().items():
                 Lab._ended[state] = Lab._ended.get(state, 0) + count
         self._jobs.close()
-        for connection in (self._db, self._redis):
-            if connection is not None:
-                with contextlib.suppress(Exception):
-                    connection.close()
+        if self._redis is not None:
+            with contextlib.suppress(Exception):
+                self._redis.close()
         if self._app is not None:
             with contextlib.suppress(Exception):
                 self._app.close()

@@ -164,6 +164,30 @@ def test_all_is_oldest_first(store: JobStore) -> None:
     assert [row.id for row in store.all()] == ids
 
 
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(0, []), (1, [4]), (3, [2, 3, 4]), (5, [0, 1, 2, 3, 4]), (9, [0, 1, 2, 3, 4])]
+)
+def test_the_newest_are_those_added_last_in_their_order(store: JobStore, limit: int, expected: list[int]) -> None:
+    """Oldest of them first; with fewer than the limit it is all of them."""
+    ids = [store.add(f"task {n}").id for n in range(5)]
+    assert [row.id for row in store.newest(limit)] == [ids[n] for n in expected]
+
+
+@pytest.mark.parametrize("limit", [None, -1, True, 1.5, "3", 2**31])
+def test_a_limit_of_rows_that_is_no_count_is_refused(store: JobStore, limit: Any) -> None:
+    """It is named, with what to write."""
+    with pytest.raises(BadSetting, match=r"limit=.*whole number from zero"):
+        store.newest(limit)
+
+
+def test_the_stores_clock_is_the_one_of_its_rows(store: JobStore) -> None:
+    """A row's moments lie between two looks at it, and it has a timezone."""
+    before = store.now()
+    row = store.add("task")
+    assert before <= row.created_at <= store.now()
+    assert before.utcoffset() is not None
+
+
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_a_terminal_state_never_changes(store: JobStore, state: State) -> None:
     """Whatever is tried afterwards is answered with no, and the row stays as it was."""

@@ -94,6 +94,18 @@ def test_closing_leaves_nothing_and_twice_is_harmless(own_lab: Lab, traces: Any,
         Lab.current()
 
 
+@pytest.mark.parametrize("whose", ["lab.db", "another"])
+def test_a_lock_that_a_cell_has_left_does_not_hold_up_the_end(own_lab: Lab, traces: Any, whose: str) -> None:
+    """A transaction that still holds the job table does not keep the lab open, and nothing of the lab is left."""
+    holder = own_lab.db if whose == "lab.db" else psycopg.connect(own_lab.servers.dsn, autocommit=True)
+    holder.execute("begin")
+    holder.execute("lock table jobs in access exclusive mode")
+    folder = str(own_lab.stack.folder)
+    own_lab.close()
+    assert traces.left(folder) == []
+    holder.close()
+
+
 @pytest.mark.parametrize("end", ["reset", "worker", "death"])
 def test_what_a_task_has_spawned_goes_with_its_worker(own_lab: Lab, eventually: Any, end: str) -> None:
     """A process in a session of its own ends when the worker is stopped, or replaced after its death."""
