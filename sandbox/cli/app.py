@@ -8,7 +8,9 @@ from sandbox import __version__
 from sandbox.cli.check import check
 from sandbox.cli.doctor import doctor
 from sandbox.cli.lab import lab
+from sandbox.cli.links import links, minutes
 from sandbox.cli.notebooks import clean, exercises, reset, solutions
+from sandbox.cli.progress import progress
 from sandbox.cli.reference import reference
 from sandbox.cli.stack import down, status, up
 
@@ -32,5 +34,20 @@ def course() -> None:
     """
 
 
-for _command in (lab, check, doctor, reset, up, down, status, clean, exercises, solutions, reference):
+for _command in (
+    lab,
+    progress,
+    check,
+    doctor,
+    reset,
+    up,
+    down,
+    status,
+    clean,
+    exercises,
+    solutions,
+    links,
+    minutes,
+    reference,
+):
     course.add_command(_command)

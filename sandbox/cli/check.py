@@ -18,6 +18,7 @@ from sandbox.cli.common import build_folder, counted, load_course, shown
 
 if TYPE_CHECKING:
     from sandbox.learn.running import Progress, Result
+    from sandbox.learn.trials import Found
 
 # Lines shown of a failing cell and of its traceback; all of it is in the notebook that is kept.
 LONGEST_SOURCE, LONGEST_ERROR = 40, 30
@@ -63,7 +64,8 @@ def check(
     """Run lessons and solutions from top to bottom, as CI does.
 
     Without NN all of them. A notebook fails where a cell raises; a solution fails too if no job ran in it, or if one
-    was not over at its end. What was run is kept under build/check.
+    was not over at its end. What was run is kept under build/check. With the solutions go the submissions of
+    tests/submissions, each with the marks and the message that are written there; with the lessons their quizzes.
 
     \b
     course check
@@ -72,14 +74,17 @@ def check(
     course check --json > result.json
     """
     from sandbox.learn import running
+    from sandbox.learn.trials import Trials
 
     course = load_course()
     build = build_folder(course.root) / "check"
-    chosen = running.targets(course.select(which), only, build)
+    lessons = course.select(which)
+    chosen = running.targets(lessons, only, build)
     if not chosen:
         raise click.UsageError("there is nothing to run: the lessons named have no exercises, so no solutions.")
     began = time.monotonic()
-    with progress_display(quiet=as_json) as notice:
+    trials = Trials(lessons, submissions=only != "lessons", quizzes=only != "solutions", folder=build)
+    with trials, progress_display(quiet=as_json) as notice:
         results = running.run_all(
             chosen,
             jobs=jobs or os.cpu_count() or 1,
@@ -87,17 +92,39 @@ def check(
             parameters=dict(parameters),
             notice=notice,
         )
+        found = trials.collect(timeout)
     seconds = time.monotonic() - began
     if junit:
-        _write_junit(junit, results, seconds)
+        _write_junit(junit, results, found, seconds)
     if as_json:
-        click.echo(json.dumps({"notebooks": [result.as_json() for result in results]}, indent=1))
+        notebooks = [result.as_json() for result in results]
+        data = {"notebooks": notebooks, "submissions": found.submissions, "quizzes": found.quizzes}
+        click.echo(json.dumps(data, indent=1))
     else:
         _report(results, seconds, course.root)
+        for what, tried, good in (
+            ("submissions", found.submissions, "as expected"),
+            ("quizzes", found.quizzes, "as written"),
+        ):
+            if tried:
+                click.echo(f"{what}: {sum(one['passed'] for one in tried)} of {len(tried)} {good}")
     for result in results:
         if not result.passed:
             click.echo(describe_failure(result, course.root), err=True)
-    return 0 if all(result.passed for result in results) else 1
+    for one in [*found.submissions, *found.quizzes]:
+        if not one["passed"]:
+            click.echo(f"\n{_problem_of(one)}", err=True)
+    return 0 if found.passed and all(result.passed for result in results) else 1
+
+
+def _name_of(tried: dict[str, Any]) -> str:
+    if "item" in tried:
+        return f"practice {tried['item']}"
+    return f"submission {tried['exercise']} {tried['name']}".replace("  ", " ")
+
+
+def _problem_of(tried: dict[str, Any]) -> str:
+    return f"{_name_of(tried)}: {tried['error']}" if "error" in tried else "\n".join(tried["problems"])
 
 
 class progress_display:
@@ -182,9 +209,10 @@ def describe_failure(result: Result, root: Path) -> str:
     return "\n".join(lines)
 
 
-def _write_junit(path: Path, results: Sequence[Result], seconds: float) -> None:
-    bad = sum(not result.passed for result in results)
-    numbers = {"tests": str(len(results)), "failures": str(bad), "errors": "0", "time": f"{seconds:.3f}"}
+def _write_junit(path: Path, results: Sequence[Result], found: Found, seconds: float) -> None:
+    tried = [*found.submissions, *found.quizzes]
+    bad = sum(not result.passed for result in results) + sum(not one["passed"] for one in tried)
+    numbers = {"tests": str(len(results) + len(tried)), "failures": str(bad), "errors": "0", "time": f"{seconds:.3f}"}
     suites = ElementTree.Element("testsuites", numbers)
     suite = ElementTree.SubElement(suites, "testsuite", {"name": "course check", **numbers})
     for result in results:
@@ -198,6 +226,14 @@ def _write_junit(path: Path, results: Sequence[Result], seconds: float) -> None:
             failure = ElementTree.SubElement(case, "failure", {"message": _xml(result.error or "")})
             failure.text = _xml("\n".join(filter(None, [result.source, result.traceback])))
         ElementTree.SubElement(case, "system-out").text = f"jobs: {_jobs_text(result.jobs)}"
+    for one in tried:
+        kind = "quiz" if "item" in one else "submission"
+        case = ElementTree.SubElement(
+            suite, "testcase", {"classname": f"course.{kind}", "name": _xml(_name_of(one)), "time": "0"}
+        )
+        if not one["passed"]:
+            failure = ElementTree.SubElement(case, "failure", {"message": _xml(_problem_of(one))})
+            failure.text = _xml(one.get("message", ""))
     path.parent.mkdir(parents=True, exist_ok=True)
     ElementTree.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
 

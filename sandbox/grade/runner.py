@@ -6,6 +6,7 @@ result; everything the function does to its job arrives here as a call, and what
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import resource
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -113,7 +114,10 @@ class _Child:
                 preexec_fn=limits,
             )
         self.wire = Wire(ours)
-        ours.settimeout(60)
+
+    def wait_ready(self) -> _Child:
+        """Once it takes cases. Raises GraderFailed, with what it printed, and ends it."""
+        self.wire.sock.settimeout(60)
         try:
             ready = self.wire.receive()
         except (TimeoutError, ValueError, OSError):
@@ -122,6 +126,7 @@ class _Child:
             said = self.output()
             self.end()
             raise GraderFailed(f"the process for your code did not start; this is not your fault. {said}")
+        return self
 
     def output(self) -> str:
         self.printed.seek(0)
@@ -167,6 +172,55 @@ def _alive(process: psutil.Process) -> bool:
         return False
 
 
+# One that waits for the next run, and the process it belongs to: a fork must not use its parent's.
+_spare: tuple[int, _Child] | None = None
+
+
+def start_spare() -> None:
+    """Start the child of the next run ahead of time, without waiting for it: what takes long is what it imports.
+
+    Call it in a thread that lives as long as the process, because the child ends with the thread that started it. It
+    ends with its process, however that ends.
+    """
+    global _spare
+    if _spare is not None and _spare[0] == os.getpid():
+        return
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        # One that does not start will be missed, and reported, by the run that needs it.
+        _spare = (os.getpid(), _Child())
+
+
+def _new_child() -> _Child:
+    global _spare
+    waiting, _spare = _spare, None
+    if waiting is not None and waiting[0] == os.getpid():
+        with contextlib.suppress(GraderFailed):
+            return waiting[1].wait_ready()
+    return _Child().wait_ready()
+
+
+@atexit.register
+def _end_spare() -> None:
+    if _spare is not None and _spare[0] == os.getpid():
+        _spare[1].end()
+
+
+_kept: list[_Child] | None = None  # within `one_child`: the one that the next run takes
+
+
+@contextlib.contextmanager
+def one_child() -> Iterator[None]:
+    """Within it runs share one child, as long as it is sound: to start one takes longer than ten cases."""
+    global _kept
+    outer, _kept = _kept, []
+    try:
+        yield
+    finally:
+        ours, _kept = _kept, outer
+        for child in ours:
+            child.end()
+
+
 def run_cases(
     submission: Submission,
     orders: list[dict[str, Any]],
@@ -178,12 +232,13 @@ def run_cases(
     ``PATIENCE_SECONDS`` is killed and is a "no end"; the others still run. Raises GraderFailed when no child starts.
     """
     outcomes: list[Outcome] = []
-    child: _Child | None = None
+    child = _kept.pop() if _kept else None
+    sound = False
     fields = {"files": submission.files, "module": submission.module, "function": submission.function}
     patience, least = float(PATIENCE_SECONDS), PATIENCE_SECONDS * LEAST_PATIENCE
     try:
         for order, answer in zip(orders, answers, strict=True):
-            child = child or _Child()
+            child = child or _new_child()
             outcome, alive = _one_case(child, order | fields, answer, patience)
             outcomes.append(outcome)
             if outcome.kind == "no end":
@@ -191,8 +246,11 @@ def run_cases(
             if not alive:
                 child.end()
                 child = None
+        sound = True
     finally:
-        if child is not None:
+        if child is not None and sound and _kept is not None:
+            _kept.append(child)
+        elif child is not None:
             child.end()
     return outcomes
 

@@ -16,8 +16,17 @@ FILE = "course.toml"
 GRADED = ("auto", "person")
 
 _LESSON = {"number": str, "slug": str, "title": str, "question": str, "minutes": int}
-_EXERCISE = {"id": str, "title": str, "graded": str, "points": int, "hints": list}
-_KINDS = {str: "text in quotes", int: "a whole number", list: "a list"}
+_EXERCISE = {"id": str, "title": str, "graded": str, "points": int}
+_HINT = {"title": str, "text": str}
+_KINDS = {str: "text in quotes", int: "a whole number"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hint:
+    """One step of help. Its title is read before it is opened, so it names the question and not the answer."""
+
+    title: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +37,7 @@ class Exercise:
     title: str
     graded: str  # "auto" or "person"
     points: int
-    hints: tuple[str, ...]  # one at a time, from a question to nearly the answer
+    hints: tuple[Hint, ...]  # one at a time, from a question to nearly the answer; may be none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +102,13 @@ class Course:
             return self.lessons
         chosen = {self.find(name).number for name in which}
         return tuple(lesson for lesson in self.lessons if lesson.number in chosen)
+
+    def exercise(self, number: str) -> tuple[Lesson, Exercise]:
+        """The exercise of that id, and its lesson. Raises BadSetting that lists the exercises."""
+        known = {exercise.id: (lesson, exercise) for lesson in self.lessons for exercise in lesson.exercises}
+        if not isinstance(number, str) or number not in known:
+            raise BadSetting(f"there is no exercise {number!r}; the exercises are {', '.join(known)}.")
+        return known[number]
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -165,7 +181,11 @@ def _lesson(table: dict[str, Any], place: int, path: Path) -> Lesson:
 
 def _exercise(table: dict[str, Any], number: str, place: int, path: Path) -> Exercise:
     who = f"exercise {table.get('id', f'no. {place} of lesson {number}')}"
-    _refuse_unknown(table, set(_EXERCISE), path, who)
+    if "hints" in table:
+        raise BadNotebook(
+            f'{path}: {who} has a field "hints"; write each hint as [[lesson.exercise.hint]] with a title and a text.'
+        )
+    _refuse_unknown(table, {*_EXERCISE, "hint"}, path, who)
     fields: dict[str, Any] = {name: _field(table, name, kind, path, who) for name, kind in _EXERCISE.items()}
     if not re.fullmatch(rf"{number}\.[1-9]\d*", fields["id"]):
         raise BadNotebook(f"{path}: {who} stands in lesson {number}, so write its id as {number}.{place}.")
@@ -173,10 +193,22 @@ def _exercise(table: dict[str, Any], number: str, place: int, path: Path) -> Exe
         raise BadNotebook(f'{path}: {who} has graded = {fields["graded"]!r}; write "auto" or "person".')
     if fields["points"] < 1:
         raise BadNotebook(f"{path}: {who} has {fields['points']} points; write a number above zero.")
-    if not all(isinstance(hint, str) for hint in fields["hints"]):
-        raise BadNotebook(f"{path}: {who} has a hint that is not text in quotes.")
-    fields["hints"] = tuple(fields["hints"])
-    return Exercise(**fields)
+    return Exercise(**fields, hints=_hints(table, path, who))
+
+
+def _hints(table: dict[str, Any], path: Path, who: str) -> tuple[Hint, ...]:
+    tables = table.get("hint", [])
+    if not isinstance(tables, list) or not all(isinstance(hint, dict) for hint in tables):
+        raise BadNotebook(f"{path}: write each hint of {who} as [[lesson.exercise.hint]], with a title and a text.")
+    found = []
+    for place, hint in enumerate(tables, 1):
+        whose = f"hint {place} of {who}"
+        _refuse_unknown(hint, set(_HINT), path, whose)
+        found.append(Hint(**{name: _field(hint, name, kind, path, whose) for name, kind in _HINT.items()}))
+    for one in found:
+        if [other.title for other in found].count(one.title) > 1:
+            raise BadNotebook(f"{path}: {who} has two hints with the title {one.title!r}; give one of them another.")
+    return tuple(found)
 
 
 def _field(table: dict[str, Any], name: str, kind: type, path: Path, who: str) -> Any:

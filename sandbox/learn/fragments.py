@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
+import secrets
 import signal
 import subprocess
 import sys
@@ -12,10 +14,42 @@ import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import psutil
 
 SECONDS = 10  # a fragment takes hundredths of a second; an endless loop in a filled gap must not hold the notebook
 MEMORY_BYTES = 2 << 30
 LONGEST = 4000  # characters of output that are kept
+TOKEN = "ALWAYS_ENDS_FRAGMENT"  # in the environment of whatever a fragment starts, so that it is found
+# Runs the file as the program, and writes down what error left it and at which line of the file. The error's own text,
+# which may have many lines and say anything, is not searched for it.
+DRIVER = """
+def _drive(sys, file, left):
+    import json, traceback
+
+    def note(kind, error, trace):
+        lines = [line for frame, line in traceback.walk_tb(trace) if frame.f_code.co_filename == file]
+        if not lines and isinstance(error, SyntaxError) and error.filename == file:
+            lines = [error.lineno]
+        try:
+            text = error.msg if isinstance(error, SyntaxError) else str(error)
+        except Exception:
+            text = ""
+        with open(left, "w", encoding="utf-8", errors="replace") as noted:
+            json.dump({"name": kind.__name__, "text": text, "line": lines[-1] if lines else None}, noted)
+
+    sys.argv, sys.excepthook = [file], note
+    with open(file, encoding="utf-8") as program:
+        return compile(program.read(), file, "exec")
+
+import sys as _sys
+_code = _drive(_sys, *_sys.argv[1:])
+__file__ = _sys.argv[0]
+del _drive, _sys
+exec(_code)
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +74,17 @@ def run(code: str) -> Ran:
     with tempfile.TemporaryDirectory(prefix="always-ends-quiz-") as folder:
         file = Path(folder, "fragment.py")
         file.write_text(code + "\n", encoding="utf-8", errors="replace")
-        out = Path(folder, "out")
-        with open(out, "wb") as printed, open(Path(folder, "err"), "wb") as complained:
+        out, left = Path(folder, "out"), Path(folder, "left")
+        token = secrets.token_hex(8)
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SANDBOX_")}
+        with open(out, "wb") as printed:
             process = subprocess.Popen(
-                [sys.executable, "-X", "utf8", "-W", "ignore", str(file)],
+                [sys.executable, "-X", "utf8", "-W", "ignore", "-c", DRIVER, str(file), str(left)],
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
-                stderr=complained,
+                stderr=subprocess.DEVNULL,
                 cwd=folder,
-                env={**{k: v for k, v in os.environ.items() if not k.startswith("SANDBOX_")}, "PYTHONPATH": _path()},
+                env=env | {"PYTHONPATH": _path(), TOKEN: token},
                 start_new_session=True,
                 preexec_fn=_limits,
             )
@@ -58,27 +94,51 @@ def run(code: str) -> Ran:
             except subprocess.TimeoutExpired:
                 ended = False
             finally:
-                with contextlib.suppress(OSError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        text = out.read_bytes()[:LONGEST].decode("utf-8", "replace").strip("\n").rstrip()
+                _end(process, token)
+        with open(out, "rb") as printed:
+            text = printed.read(4 * LONGEST).decode("utf-8", "replace")[:LONGEST].strip("\n").rstrip()
         if not ended:
             return Ran(kind="no end", printed=text)
         if process.returncode == 0:
             return Ran(kind="value", printed=text)
-        error, line = _error(Path(folder, "err").read_text(encoding="utf-8", errors="replace"), str(file))
+        error, line = _error(left)
         return Ran(kind="error", printed=text, error=error or f"the process ended with {process.returncode}", line=line)
 
 
-def _error(trace: str, file: str) -> tuple[str, int | None]:
-    lines = [line for line in trace.strip().splitlines() if line.strip()]
-    error = next((line for line in reversed(lines) if not line.startswith(" ")), "")
-    line = None
-    for text in lines:
-        if text.strip().startswith(f'File "{file}", line '):
-            line = int("".join(c for c in text.split(", line ")[1].split(",")[0] if c.isdigit()))
-    name, colon, rest = error.partition(":")
-    return name.rpartition(".")[2] + colon + rest[:300], line
+def _error(left: Path) -> tuple[str, int | None]:
+    """The first line of the error that left the fragment, and its line; nothing for a process that just ended."""
+    try:
+        found = json.loads(left.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "", None
+    text = next(iter(str(found["text"]).splitlines()), "")[:300]
+    return ": ".join(filter(None, [found["name"], text])), found["line"]
+
+
+def _end(process: subprocess.Popen[bytes], token: str) -> None:
+    """Kill the process, its group, and what it has started in sessions of their own."""
+    import psutil
+
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    # Again until there is none: one of them may be starting another at this moment.
+    for _ in range(100):
+        found = [one for one in psutil.process_iter() if _has(one, token)]
+        for one in found:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        if not found:
+            return
+
+
+def _has(process: psutil.Process, token: str) -> bool:
+    import psutil
+
+    try:
+        return process.environ().get(TOKEN) == token and process.status() != psutil.STATUS_ZOMBIE
+    except (psutil.Error, OSError):
+        return False
 
 
 def _path() -> str:

@@ -8,11 +8,14 @@ something is recorded only where a person has the notebook open: papermill, nbva
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
+import stat
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +25,8 @@ from sandbox.learn.front import person_watches
 
 ENV = "COURSE_PROGRESS"
 OFF = "off"
+# The lock is held for milliseconds. Whoever holds it this long is stopped, and a lesson does not wait for that.
+LOCK_SECONDS = 5.0
 KINDS = {
     "opened": "a lesson's notebook was begun",
     "finished": "a lesson ran to its end, every job of it in a terminal state",
@@ -47,17 +52,23 @@ class Entry:
 
     def line(self) -> str:
         fields = {"entry": self.entry, "at": self.at.isoformat(), "kind": self.kind, "lesson": self.lesson}
-        return json.dumps(fields | {"item": self.item, "data": self.data}, ensure_ascii=False)
+        return json.dumps(fields | {"item": self.item, "data": self.data}, ensure_ascii=False, default=str)
 
     @classmethod
     def parse(cls, line: str) -> Entry | None:
         """The entry of a line; None for one that is none: half a line, or a kind of a later version."""
+        found = cls._of_any_kind(line)
+        return found if found is not None and found.kind in KINDS else None
+
+    @classmethod
+    def _of_any_kind(cls, line: str) -> Entry | None:
         try:
             found = json.loads(line)
             at = datetime.fromisoformat(found["at"])
             kind, lesson, item, data = found["kind"], found["lesson"], found["item"], found["data"]
             texts = all(isinstance(value, str) for value in (found["entry"], kind, lesson, item))
-            if not texts or not isinstance(data, dict) or kind not in KINDS or at.tzinfo is None:
+            # Outside of these years it is no clock's, and the next review of a card might have no date.
+            if not texts or not isinstance(data, dict) or at.tzinfo is None or not 1970 <= at.year < 3000:
                 return None
             return cls(entry=found["entry"], at=at, kind=kind, lesson=lesson, item=item, data=data)
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -65,14 +76,27 @@ class Entry:
 
 
 _complained = False
+_unkept: list[tuple[Path | None, Entry]] = []  # and the file each was meant for
 
 
 def place() -> Path | None:
     """The file, whether it is there or not; None when nothing is to be recorded here."""
-    named = os.environ.get(ENV, "").strip()
-    if named:
-        return None if named.lower() == OFF else Path(named).expanduser()
+    if os.environ.get(ENV, "").strip():
+        return chosen()
     return home() if person_watches() else None
+
+
+def chosen() -> Path | None:
+    """The file of whoever asks for it, as the `course` command does: COURSE_PROGRESS, else ``home``; None for "off"."""
+    named = os.environ.get(ENV, "").strip()
+    if not named:
+        return home()
+    if named.lower() == OFF:
+        return None
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:  # ~somebody who is not known here
+        return Path(named)
 
 
 def home() -> Path:
@@ -82,17 +106,22 @@ def home() -> Path:
     return user_data_path("always-ends", appauthor=False) / "progress.jsonl"
 
 
-def record(kind: str, lesson: str, item: str = "", **data: Any) -> Entry | None:
-    """Add one entry; None where nothing is recorded. A file that can not be written never stops a lesson."""
+def record(kind: str, lesson: str, item: str = "", *, at: datetime | None = None, **data: Any) -> Entry | None:
+    """Add one entry; None where nothing is recorded. A file that can not be written never stops a lesson.
+
+    What is not written is remembered until the kernel ends: ``unkept``.
+    """
     global _complained
     assert kind in KINDS, kind
     path = place()
+    entry = Entry(kind=kind, lesson=lesson, item=item, data=data, at=at or datetime.now(UTC))
     if path is None:
+        _unkept.append((path, entry))
         return None
-    entry = Entry(kind=kind, lesson=lesson, item=item, data=data)
     try:
         append(path, [entry])
     except OSError as error:
+        _unkept.append((path, entry))
         if not _complained:
             _complained = True
             print(f"Your progress is not kept: {path}: {error.strerror}. Set {ENV} to a file you can write.")
@@ -100,31 +129,70 @@ def record(kind: str, lesson: str, item: str = "", **data: Any) -> Entry | None:
     return entry
 
 
-def append(path: Path, entries: list[Entry]) -> None:
-    """Add entries in one write, under a lock, so that two notebooks do not lose each other's."""
+def unkept() -> list[Entry]:
+    """What would stand in the file as well if it were written: the cards go on by it where nothing is recorded."""
+    path = place()
+    return [entry for meant_for, entry in _unkept if meant_for == path]
+
+
+def append(path: Path, entries: Sequence[Entry]) -> None:
+    """Add entries in one write, under a lock, so that two notebooks do not lose each other's. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path) as file:
-        # A machine that went down in the middle of a line must not cost the next one.
-        end = file.seek(0, os.SEEK_END)
-        whole = True
-        if end:
-            file.seek(end - 1)
-            whole = file.read(1) == b"\n"
-        file.write((b"" if whole else b"\n") + "".join(entry.line() + "\n" for entry in entries).encode())
+        _add(file, [entry.line() for entry in entries])
+
+
+def _add(file: IO[bytes], lines: Sequence[str]) -> None:
+    # A machine that went down in the middle of a line must not cost the next one.
+    end = file.seek(0, os.SEEK_END)
+    whole = True
+    if end:
+        file.seek(end - 1)
+        whole = file.read(1) == b"\n"
+    # Half of a character pair, which a learner's text may hold, is written the way JSON writes it.
+    text = ("" if whole else "\n") + "".join(line + "\n" for line in lines)
+    data = text.encode("utf-8", "backslashreplace")
+    if file.write(data) != len(data):
+        file.truncate(end)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[IO[bytes]]:
-    with open(path, "ab+", buffering=0) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
-        yield file
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        with open(path, "ab+", buffering=0) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "this is not a regular file")
+            _lock(file, until)  # released when the file is closed
+            # While this waited, `wipe` may have removed the file: what is written into it then is gone.
+            try:
+                there = os.path.samestat(os.fstat(file.fileno()), path.stat())
+            except FileNotFoundError:
+                there = False
+            if there:
+                yield file
+                return
+
+
+def _lock(file: IO[bytes], until: float) -> None:
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise OSError(errno.EAGAIN, "another program has locked it") from None
+            time.sleep(0.005)
+        except OSError:
+            return  # a file system without locks: one write with O_APPEND has to do
 
 
 _read: tuple[Path, int, int, list[Entry]] | None = None
 
 
 def entries(path: Path | None = None) -> list[Entry]:
-    """All entries, in the order of the file; lines that are none are passed over. Empty without a file."""
+    """All entries, in the order of time; lines that are none are passed over. Empty without a file."""
     global _read
     path = path or place()
     if path is None:
@@ -133,10 +201,9 @@ def entries(path: Path | None = None) -> list[Entry]:
         about = path.stat()
         if _read and _read[:3] == (path, about.st_mtime_ns, about.st_size):
             return list(_read[3])
-        lines = path.read_bytes().split(b"\n")
+        found = [entry for entry in read(path).entries if entry.kind in KINDS]
     except OSError:
         return []
-    found = [entry for line in lines if (entry := Entry.parse(line.decode("utf-8", "replace"))) is not None]
     _read = (path, about.st_mtime_ns, about.st_size, found)
     return list(found)
 
@@ -146,4 +213,67 @@ def last(kind: str, item: str) -> Entry | None:
     return next((entry for entry in reversed(entries()) if entry.kind == kind and entry.item == item), None)
 
 
-__all__ = ["ENV", "KINDS", "OFF", "Entry", "append", "entries", "home", "last", "place", "record"]
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What a file holds: its entries in the order of time, each once, also of kinds that only a later version knows."""
+
+    entries: list[Entry]
+    lines: dict[str, str]  # entry id -> its line as it stands there: a copy loses no field that is not known here
+    passed_over: int  # lines that are no entry
+
+
+def read(path: Path) -> Contents:
+    """Read a file of entries. Raises OSError."""
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise OSError(errno.EINVAL, "this is not a regular file", str(path))
+    found: dict[str, Entry] = {}
+    lines: dict[str, str] = {}
+    passed_over = 0
+    for data in path.read_bytes().split(b"\n"):
+        line = data.decode("utf-8", "replace").strip()
+        entry = Entry._of_any_kind(line)
+        if entry is None:
+            passed_over += bool(line)
+        elif entry.entry not in found:
+            found[entry.entry], lines[entry.entry] = entry, line
+    # After an import a later line may be an earlier moment.
+    return Contents(entries=sorted(found.values(), key=lambda e: e.at), lines=lines, passed_over=passed_over)
+
+
+def merge(given: Contents, path: Path) -> int:
+    """Add the entries of another file that the one at `path` does not have; returns how many. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path) as file:
+        there = read(path).lines
+        new = [given.lines[entry.entry] for entry in given.entries if entry.entry not in there]
+        if new:
+            _add(file, new)
+    return len(new)
+
+
+def wipe(path: Path) -> None:
+    """Remove the file, and what this kernel remembers beside it. Raises OSError."""
+    _unkept.clear()
+    if path.exists():
+        with _locked(path):
+            path.resolve().unlink()  # not a link to it
+
+
+__all__ = [
+    "ENV",
+    "KINDS",
+    "OFF",
+    "Contents",
+    "Entry",
+    "append",
+    "chosen",
+    "entries",
+    "home",
+    "last",
+    "merge",
+    "place",
+    "read",
+    "record",
+    "unkept",
+    "wipe",
+]

@@ -20,6 +20,7 @@ from sandbox.errors import BadNotebook, BadSetting
 from sandbox.learn import notebooks
 from sandbox.learn.catalog import Lesson
 from sandbox.learn.processes import wait_until_gone
+from sandbox.learn.progress import ENV, OFF
 from sandbox.learn.run_one import TAG
 
 KINDS = ("lesson", "solution")
@@ -186,7 +187,7 @@ def _start(progress: Progress, parameters: dict[str, Any], notice: Callable[[Pro
     progress.cells = sum(cell.cell_type == "code" for cell in notebook.cells)
     reading, writing = os.pipe()
     order = {"path": str(target.path), "output": str(target.kept), "parameters": parameters}
-    environment = os.environ | {"PYTHONPATH": _python_path()}
+    environment = os.environ | {"PYTHONPATH": _python_path(), ENV: OFF}  # a check is nobody's progress
     try:
         with open(target.log, "wb") as log:
             process = subprocess.Popen(

@@ -54,7 +54,7 @@ def write_course(root: Path, lessons: dict[str, tuple[Cells | None, Cells | None
             "minutes = 1",
         ]
         if solution is not None:
-            exercise = (f'id = "{number:02}.1"', 'title = "t"', 'graded = "auto"', "points = 1", "hints = []")
+            exercise = (f'id = "{number:02}.1"', 'title = "t"', 'graded = "person"', "points = 1")
             lines += ["[[lesson.exercise]]", *exercise]
             write_notebook(root / f"solutions/{number:02}_{name}/{number:02}_{name}.ipynb", solution)
         if lesson is not None:
@@ -97,7 +97,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_the_json_has_the_promised_fields_and_nothing_else_is_on_stdout(checked: Any) -> None:
     """Each notebook has name, kind, passed, seconds, cells and jobs, and an error only where it did not pass."""
-    assert list(json.loads(checked.raw)) == ["notebooks"]
+    assert list(json.loads(checked.raw)) == ["notebooks", "submissions", "quizzes"]
     for entry in checked.found.values():
         keys = ["name", "kind", "passed", "seconds", "cells", "jobs"]
         assert list(entry) == (keys if entry["passed"] else [*keys, "error"])

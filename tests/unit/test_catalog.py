@@ -30,7 +30,14 @@ id = "03.1"
 title = "A loop"
 graded = "auto"
 points = 5
-hints = ["one", "two"]
+
+[[lesson.exercise.hint]]
+title = "Which?"
+text = "one"
+
+[[lesson.exercise.hint]]
+title = "How?"
+text = "two"
 """
 
 
@@ -45,7 +52,8 @@ def test_lessons_come_in_the_order_of_the_file_with_their_exercises(root: Path) 
     course = catalog.Course.load(root)
     assert [lesson.name for lesson in course] == ["00_start_here", "03_swallowed_signal"]
     (exercise,) = course.lessons[1].exercises
-    assert (exercise.id, exercise.points, exercise.hints) == ("03.1", 5, ("one", "two"))
+    assert (exercise.id, exercise.points) == ("03.1", 5)
+    assert exercise.hints == (catalog.Hint(title="Which?", text="one"), catalog.Hint(title="How?", text="two"))
 
 
 def test_a_lesson_knows_where_its_three_notebooks_lie(root: Path) -> None:
@@ -95,8 +103,21 @@ def test_selecting_keeps_the_order_of_the_course_and_no_doubles(root: Path) -> N
         ('slug = "start_here"', 'slug = "../etc"', "use small letters, digits and single _"),
         ('graded = "auto"', 'graded = "robot"', 'write "auto" or "person"'),
         ("points = 5", "points = 0", "exercise 03.1 has 0 points"),
-        ('hints = ["one", "two"]', 'hints = "one"', "'hints' of exercise 03.1 is 'one'; write a list"),
-        ('hints = ["one", "two"]', "hints = [1]", "has a hint that is not text"),
+        (
+            "points = 5",
+            'points = 5\nhints = ["one"]',
+            "write each hint as [[lesson.exercise.hint]] with a title and a text",
+        ),
+        (
+            GOOD[GOOD.index("[[lesson.exercise.hint") :],
+            "hint = 7",
+            "write each hint of exercise 03.1 as [[lesson.exercise.hint]]",
+        ),
+        ('title = "How?"', "", "hint 2 of exercise 03.1 has no 'title'"),
+        ('title = "How?"', 'title = "Which?"', "exercise 03.1 has two hints with the title 'Which?'"),
+        ('text = "two"', 'text = " "', "'text' of hint 2 of exercise 03.1 is empty"),
+        ('text = "two"', "text = 2", "'text' of hint 2 of exercise 03.1 is 2; write text in quotes"),
+        ('text = "two"', 'text = "two"\nsays = "x"', "hint 2 of exercise 03.1 has a field 'says' that is not known"),
         ("[[lesson.exercise]]", "[lesson.exercise]", "with two brackets"),
         ("[[lesson]]", "[[lesson", "is not valid TOML"),
     ],
@@ -109,6 +130,21 @@ def test_every_mistake_in_the_file_has_a_sentence(root: Path, before: str, after
     assert sentence in str(caught.value)
     assert str(root / "course.toml") in str(caught.value)
     assert "\n" not in str(caught.value).rstrip()
+
+
+def test_an_exercise_may_have_no_hints(root: Path) -> None:
+    """An exercise without a hint, as one that a person reads, has an empty list of them."""
+    (root / "course.toml").write_text(GOOD[: GOOD.index("[[lesson.exercise.hint]]")])
+    assert catalog.load(root).exercise("03.1")[1].hints == ()
+
+
+@pytest.mark.parametrize("number", ["03.9", "3.1", "", 3.1, None])
+def test_an_unknown_exercise_is_answered_with_the_list(root: Path, number: object) -> None:
+    """An exercise that does not exist, or is no text, raises BadSetting with those there are."""
+    course = catalog.load(root)
+    assert course.exercise("03.1")[0].number == "03"
+    with pytest.raises(BadSetting, match=r"the exercises are 03\.1"):
+        course.exercise(number)  # type: ignore[arg-type]
 
 
 def test_a_course_without_lessons_is_refused(root: Path) -> None:

@@ -36,7 +36,6 @@ id = "03.1"
 title = "t"
 graded = "auto"
 points = 2
-hints = []
 """
 SOLUTION = "def twice(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION"
 TEST = "assert twice(1) == 2\n### BEGIN HIDDEN TESTS\nassert twice(21) == 42\n### END HIDDEN TESTS"

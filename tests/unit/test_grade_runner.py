@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from sandbox.grade import Call, Outcome, Reply, Submission, run_cases, runner
+from sandbox.grade import Call, Outcome, Reply, Submission, one_child, run_cases, runner, start_spare
 from sandbox.learn.processes import is_alive
 
 ANSWER = Reply()
@@ -357,3 +357,80 @@ def test_the_childs_environment_holds_nothing_of_the_labs(monkeypatch: pytest.Mo
     monkeypatch.setenv("SANDBOX_DATABASE_URL", "postgresql://secret")
     text = "import os\n\n\ndef f():\n    return ' '.join(sorted(k for k in os.environ if k.startswith('SANDBOX_')))\n"
     assert ask(text)[0].value == runner.TOKEN
+
+
+def test_runs_share_a_child_where_they_are_told_to(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within one_child two submissions are run by one process, each with its own files; nothing of it is left after."""
+    monkeypatch.setattr(runner, "PATIENCE_SECONDS", 2)
+    started: list[int] = []
+    start = runner._Child.__init__
+
+    def noted(child: Any) -> None:
+        start(child)
+        started.append(child.process.pid)
+
+    monkeypatch.setattr(runner._Child, "__init__", noted)
+    with one_child():
+        assert [ask(f"def f():\n    return {value}\n")[0].value for value in (1, 2)] == [1, 2]
+        assert len(started) == 1
+        # One that had to be killed is not used again.
+        assert ask("def f():\n    while True:\n        pass\n")[0].kind == "no end"
+        assert ask("def f():\n    return 3\n")[0].value == 3
+        assert len(started) == 2
+        with pytest.raises(ZeroDivisionError):
+            ask("def f(job, rows):\n    job.expect(1)\n", {"job": "j", "rows": []}, answer=lambda call: 1 / 0)  # type: ignore[arg-type,return-value]
+        assert ask("def f():\n    return 4\n")[0].value == 4
+        assert len(started) == 3
+    assert not any(psutil.pid_exists(pid) for pid in started)
+    assert list(temporary.iterdir()) == []
+    ask("def f():\n    return 5\n")
+    assert len(started) == 4
+
+
+def test_a_spare_is_used_once_and_in_its_own_process(temporary: Path) -> None:
+    """The next run takes the child that was started ahead of time; a dead one is replaced; a fork starts its own."""
+    start_spare()
+    start_spare()
+    spare = runner._spare
+    assert spare is not None and len(list(temporary.iterdir())) == 1
+    text = "import os\n\n\ndef f():\n    return os.getppid()\n"
+    assert ask(text)[0].value == spare[1].process.pid and runner._spare is None
+    start_spare()
+    dead = runner._spare
+    assert dead is not None
+    dead[1].process.kill()
+    dead[1].process.wait()
+    assert ask(text)[0].value != dead[1].process.pid
+    start_spare()
+    foreign = runner._spare
+    assert foreign is not None
+    runner._spare = (foreign[0] + 1, foreign[1])
+    assert ask(text)[0].value != foreign[1].process.pid
+    foreign[1].end()
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("end", ["by itself", "killed at once", "killed later"])
+def test_a_spare_ends_with_its_process(owner: Callable[..., Any], eventually: Any, tmp_path: Path, end: str) -> None:
+    """However the process ends that has started one, the child and its folder go."""
+    program = """
+import sys
+from sandbox.grade import runner, start_spare
+start_spare()
+child = runner._spare[1]
+if sys.argv[1:] == ["killed later"]:
+    child.wait_ready()
+print(child.process.pid, flush=True)
+sys.stdin.readline()
+"""
+    process = owner(program, end, env=os.environ | {"TMPDIR": str(tmp_path)})
+    child = int(process.stdout.readline())
+    assert list(tmp_path.iterdir())
+    if end == "by itself":
+        process.stdin.write("\n")
+        process.stdin.flush()
+    else:
+        process.kill()
+    process.wait()
+    assert eventually(lambda: not is_alive(psutil.Process(child)) if psutil.pid_exists(child) else True)
+    assert eventually(lambda: not list(tmp_path.iterdir()))

@@ -11,20 +11,12 @@ import psutil
 import pytest
 
 from sandbox.errors import BadSetting, GraderFailed
-from sandbox.learn import Batch, Planted, check, grade, hint
-from sandbox.learn.checking import CHECKERS, _hints_shown
-from sandbox.learn.verdict import NotYet, Status, Verdict
+from sandbox.learn import Batch, Planted, check, checking, grade, hint, progress
+from sandbox.learn.checking import CHECKERS
+from sandbox.learn.verdict import NotYet, OnPage, Status, Verdict
 from sandbox.services import Lab, code
 
-from submissions import (  # isort: skip
-    ENDED_RIGHT,
-    ENDED_WRONG,
-    LOOP_RIGHT,
-    LOOPS_WRONG,
-    QUERIES_WRONG,
-    QUERY_RIGHT,
-    Wrong,
-)
+from submissions import ENDED_RIGHT, HOSTILE_QUERIES, LOOP_RIGHT, QUERY_RIGHT, Wrong, loop  # isort: skip
 
 CASES = [
     Batch(title="no bad rows", rows=5),
@@ -49,6 +41,15 @@ LIMITS = [
     Planted(name="completed", state="completed", minutes=600, soft=10, hard=15),
 ]
 Make = Callable[[str, str], Any]
+NAIVE = loop("""
+for i, row in enumerate(rows):
+    try:
+        save_order(job, row)
+        job.item_done(i)
+    except Exception as error:
+        job.item_failed(i, error)
+job.complete()
+""")
 
 
 @pytest.fixture(scope="module")
@@ -71,25 +72,9 @@ def make(tmp_path: Path) -> Iterator[Make]:
     sys.path[:] = [entry for entry in sys.path if entry != str(work)]
 
 
-@pytest.mark.parametrize("wrong", LOOPS_WRONG, ids=lambda wrong: wrong.name)
-def test_a_wrong_loop_gets_its_score_and_is_told_its_cause(wrong: Wrong, make: Make) -> None:
-    """Each wrong loop in the bank gets exactly the points of the cases that it gets right, and its own message."""
-    function = make(wrong.text, "import_orders")
-    verdict = check("03.1", function)
-    assert verdict.status == (Status.PASSED if wrong.says == "cases are right" else Status.NOT_YET)
-    assert wrong.says in str(verdict)
-    assert grade("03.1", function, CASES) == wrong.right / 2
-
-
-def test_no_two_wrong_loops_are_told_the_same() -> None:
-    """Each mistake that a visible case shows has a sentence of its own in the bank."""
-    told = [wrong.says for wrong in LOOPS_WRONG if wrong.says != "cases are right"]
-    assert len(set(told)) == len(told)
-
-
 def test_a_message_names_the_learners_own_lines(make: Make) -> None:
     """The verdict on the naive loop names the line where the limit landed and the line that caught it, with their text."""
-    verdict = check("03.1", make(LOOPS_WRONG[0].text, "import_orders"))
+    verdict = check("03.1", make(NAIVE, "import_orders"))
     assert "landed while row 3 was being saved, at line 8, `save_order(job, row)`" in verdict.happened
     assert "caught it at line 11, `job.item_failed(i, error)`" in verdict.happened
     assert verdict.seen and verdict.why
@@ -110,16 +95,16 @@ def test_a_loop_that_counts_with_indices_is_as_right(make: Make) -> None:
     assert grade("03.1", make(text, "import_orders"), CASES) == 5.0
 
 
-@pytest.mark.parametrize("wrong", QUERIES_WRONG, ids=lambda wrong: wrong.name)
-def test_a_wrong_query_gets_its_score_and_is_told_its_cause(wrong: Wrong, make: Make, lab: Lab) -> None:
-    """Each wrong or hostile query gets its exact points and its own message, and harms no table."""
+@pytest.mark.parametrize("wrong", HOSTILE_QUERIES, ids=lambda wrong: wrong.name)
+def test_a_hostile_query_is_told_its_cause_and_harms_no_table(wrong: Wrong, make: Make, lab: Lab) -> None:
+    """Each hostile query gets no points and a message of its own, and every table stays as it is."""
     lab.jobs.add("the lesson's own")
     before = lab.jobs.counts()
     function = make(wrong.text, "stuck_jobs")
     verdict = check("03.2", function)
-    assert verdict.status == (Status.PASSED if wrong.says == "cases are right" else Status.NOT_YET)
+    assert verdict.status == Status.NOT_YET
     assert wrong.says in str(verdict)
-    assert grade("03.2", function, [STUCK, LIMITS]) == wrong.right * 2
+    assert grade("03.2", function, [STUCK, LIMITS]) == 0.0
     assert lab.jobs.counts() == before
     assert lab.query("select nspname from pg_namespace where nspname like 'check\\_%'").rows == []
 
@@ -129,16 +114,6 @@ def test_a_right_query_passes_and_gets_all_points(make: Make, lab: Lab) -> None:
     function = make(QUERY_RIGHT, "stuck_jobs")
     assert check("03.2", function).passed
     assert grade("03.2", function, [STUCK, LIMITS]) == 4.0
-
-
-@pytest.mark.parametrize("wrong", ENDED_WRONG, ids=lambda wrong: wrong.name)
-def test_a_wrong_answer_to_has_it_ended_is_told_its_cause(wrong: Wrong, make: Make) -> None:
-    """Each wrong answer in the first exercise gets its own message; points go by state."""
-    function = make(wrong.text, "has_ended")
-    verdict = check("00.1", function)
-    assert verdict.status == Status.NOT_YET and wrong.says in str(verdict)
-    states = [["completed"], ["running"], ["pending"], ["failed"]]
-    assert grade("00.1", function, states) == wrong.right / 4
 
 
 def test_the_right_answer_to_has_it_ended_passes(make: Make) -> None:
@@ -241,7 +216,7 @@ def test_an_exercise_that_does_not_exist_is_named_with_those_that_do() -> None:
         with pytest.raises(BadSetting, match=r"03\.1"):
             call()
     with pytest.raises(BadSetting, match="read by a person"):
-        check("03.3", None)
+        grade("03.3", None, [])
 
 
 def test_a_score_stays_between_zero_and_the_points(make: Make) -> None:
@@ -249,15 +224,6 @@ def test_a_score_stays_between_zero_and_the_points(make: Make) -> None:
     function = make(ENDED_RIGHT, "has_ended")
     assert grade("00.1", function, []) == 0.0
     assert grade("00.1", function, [["failed"]], points=3) == 3.0
-
-
-def test_hints_come_one_at_a_time_and_the_last_stays() -> None:
-    """Each call of hint gives the next hint, and says how many are left."""
-    _hints_shown.clear()
-    texts = [hint("00.1") for _ in range(4)]
-    assert [text[:11] for text in texts] == ["Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3", "Hint 3 of 3"]
-    assert "(2 more)" in texts[0] and "last one" in texts[2]
-    assert "no hints" in hint("03.3")
 
 
 def test_a_verdict_reads_the_same_in_text_and_in_html() -> None:
@@ -273,7 +239,176 @@ def test_a_verdict_reads_the_same_in_text_and_in_html() -> None:
     assert "a <code>b</code> &lt; b" in page and "<strong>Why:</strong> w" in page and 'aria-live="polite"' in page
 
 
-def test_not_yet_carries_its_three_parts() -> None:
-    """NotYet keeps what happened, what people see, and why."""
-    error = NotYet("h", seen="s", why="w")
-    assert (error.happened, error.seen, error.why) == ("h", "s", "w")
+def test_not_yet_carries_its_parts() -> None:
+    """NotYet keeps what happened, what people see, why, and the kind of mistake."""
+    error = NotYet("h", seen="s", why="w", mistake="m")
+    assert (error.happened, error.seen, error.why, error.mistake) == ("h", "s", "w", "m")
+
+
+def test_a_verdict_that_is_not_yet_names_the_next_hint(make: Make) -> None:
+    """Not yet says what to type for the next hint and what its title is; passed does not."""
+    verdict = check("03.1", make(NAIVE, "import_orders"))
+    assert verdict.hint == '`hint("03.1")` – Which clause can\'t tell them apart?'
+    assert str(verdict).endswith(f"  Next hint: {verdict.hint}")
+    assert check("03.1", make(LOOP_RIGHT, "import_orders")).hint == ""
+
+
+@pytest.mark.parametrize(
+    ("place", "moved"),
+    [
+        ({"limit": "saving", "at": 2}, {"limit": "saving", "at": 5}),
+        ({"limit": "between", "at": 4}, {"limit": "between", "at": 1}),
+        ({"limit": "recording", "at": 2, "bad": (2, 5)}, {"limit": "recording", "at": 3, "bad": (1, 3)}),
+        ({"limit": "completing"}, {"limit": "completing"}),
+        ({"bad": (0, 4)}, {"bad": (0, 6)}),
+        ({}, {}),
+    ],
+    ids=lambda case: case.get("limit", "quiet"),
+)
+def test_marks_are_explained_without_a_value_of_the_case(
+    place: dict[str, Any], moved: dict[str, Any], make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What grade prints is the same for two cases of one kind with other numbers: feedback shows it for hidden ones."""
+    wrong = [NAIVE, LOOP_RIGHT.replace("        raise\n", "        return\n"), LOOP_RIGHT.replace("job.done", "7")]
+    wrong += [LOOP_RIGHT.replace("job.item_done(i)", "job.item_done(row)"), loop("save_order(job, rows[0])")]
+    for text in wrong:
+        said = []
+        for rows, more in ((8, place), (9, moved)):
+            grade("03.1", make(text, "import_orders"), [Batch(title="a case", rows=rows, **more)])
+            said.append(capsys.readouterr().out)
+        assert said[0] == said[1]
+        assert not any(letter.isdigit() for letter in said[0])
+
+
+def test_marks_for_a_query_and_a_state_hold_no_value_either(
+    make: Make, lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row that was missed, one found wrongly, and a wrong answer are named by their kind."""
+    none = make("def stuck_jobs():\n    return 'select id from jobs where false'\n", "stuck_jobs")
+    grade("03.2", none, [STUCK, STUCK[3:]])
+    every = make("def stuck_jobs():\n    return 'select id from jobs'\n", "stuck_jobs")
+    grade("03.2", every, [LIMITS, LIMITS[1:]])
+    grade("00.1", make("def has_ended(state):\n    return False\n", "has_ended"), [["timed_out"]])
+    assert capsys.readouterr().out.splitlines() == [
+        "not yet  case 1: the query misses a running row with a hard limit that is stuck",
+        "not yet  case 2: the query misses a running row with only a soft limit that is stuck",
+        "not yet  case 1: the query finds a running row with a hard limit that is not stuck",
+        "not yet  case 2: the query finds a row that says completed that is not stuck",
+        "not yet  case 1: a state that ends was taken for one that does not",
+    ]
+
+
+def test_several_rows_that_are_not_stuck_are_all_named(make: Make, lab: Lab) -> None:
+    """A query that finds two healthy rows is told of both."""
+    function = make("def stuck_jobs():\n    return \"select id from jobs where state = 'running'\"\n", "stuck_jobs")
+    assert "finds 2 rows that are not stuck: running, started 60 min ago" in check("03.2", function).happened
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A progress file of this test's own."""
+    monkeypatch.setenv(progress.ENV, str(tmp_path / "progress.jsonl"))
+    return tmp_path / "progress.jsonl"
+
+
+def test_a_check_is_recorded_with_the_text_that_was_checked(make: Make, kept: Path) -> None:
+    """The progress file holds the status and the worker file's text, also of what is no function."""
+    check("03.1", make(NAIVE, "import_orders"))
+    check("03.1", None)
+    first, second = progress.entries()
+    assert (first.kind, first.lesson, first.item) == ("check", "03", "03.1")
+    assert first.data == {"status": "not yet", "source": NAIVE}
+    assert second.data == {"status": "not yet", "source": ""}
+
+
+def test_what_is_recorded_of_a_text_has_a_bound(kept: Path) -> None:
+    """A text of a megabyte does not go into the progress file as a whole."""
+    check("03.3", "word " * 200_000)
+    assert len(progress.entries()[0].data["source"]) == checking.LONGEST_SOURCE
+
+
+def test_a_check_that_no_exercise_has_leaves_no_record(kept: Path) -> None:
+    """An exercise that does not exist is an error, and nothing is written."""
+    with pytest.raises(BadSetting):
+        check("99.9", None)
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_an_empty_message_is_not_attempted(text: str) -> None:
+    """An empty text for a reader is not attempted, and the verdict says where it goes."""
+    verdict = check("03.3", text)
+    assert verdict.status == Status.NOT_ATTEMPTED and "three quotation marks" in verdict.happened
+
+
+@pytest.mark.parametrize("thing", [None, 7, ["text"]])
+def test_a_message_that_is_no_text_is_told_how_to_be_one(thing: Any) -> None:
+    """Anything but a text gets what to type."""
+    assert 'message = """..."""' in check("03.3", thing).why
+
+
+class Shell:
+    """A kernel's shell as far as a sign needs it, and a front end that keeps what is shown by display id."""
+
+    execution_count = 4
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, dict[str, Any]]]:
+    """Makes a person watch; the list is what reaches the page: (new or update, display id, data)."""
+    import IPython.core.display_functions as front
+
+    shown: list[tuple[str, str, dict[str, Any]]] = []
+
+    def publish(data: dict[str, Any], metadata: Any = None, transient: Any = None, **more: Any) -> None:
+        shown.append(("update" if more.get("update") else "new", (transient or {}).get("display_id", ""), data))
+
+    monkeypatch.setattr(checking, "person_watches", lambda: True)
+    monkeypatch.setattr("IPython.get_ipython", Shell)
+    monkeypatch.setattr(front, "publish_display_data", publish)
+    monkeypatch.setattr("IPython.core.interactiveshell.InteractiveShell.initialized", lambda: True)
+    return shown
+
+
+def test_a_sign_stands_there_before_the_check_and_becomes_its_verdict(
+    make: Make, page: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a person watches, "checking" is on the page before the code runs, and the verdict takes its place."""
+    before: list[int] = []
+    checker = CHECKERS["00.1"]
+    monkeypatch.setitem(CHECKERS, "00.1", lambda attempt: (before.append(len(page)), checker(attempt))[1])
+    verdict = check("00.1", make(ENDED_RIGHT, "has_ended"))
+    assert before == [1]
+    (_, first, sign), (how, second, answer) = page
+    assert (how, first) == ("update", second) and first
+    assert "checking …" in sign["text/plain"] and 'role="status"' in sign["text/html"]
+    assert answer["text/plain"] == str(verdict) and verdict.passed
+
+
+def test_the_cell_that_asked_does_not_show_the_verdict_twice(make: Make, page: list[Any]) -> None:
+    """The value of the same cell shows nothing more; a later cell that asks for it shows it again."""
+    verdict = check("00.1", make(ENDED_RIGHT, "has_ended"))
+    assert isinstance(verdict, OnPage)
+    del page[:]
+    verdict._ipython_display_()
+    assert page == []
+    Shell.execution_count += 1
+    verdict._ipython_display_()
+    assert [data["text/plain"] for _, _, data in page] == [str(verdict)]
+
+
+def test_a_check_that_is_stopped_takes_its_sign_down(page: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A press of Stop leaves no "checking" on the page, and no record."""
+
+    def stopped(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(CHECKERS, "00.1", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        check("00.1", None)
+    assert "stopped before there was a verdict" in page[-1][2]["text/plain"]
+
+
+def test_where_nobody_watches_there_is_no_sign(make: Make) -> None:
+    """Under papermill, nbval and nbgrader check returns its verdict and shows nothing else."""
+    assert type(check("00.1", make(ENDED_RIGHT, "has_ended"))) is Verdict

@@ -3,123 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox.errors import SandboxError
-from sandbox.grade import Call, Outcome, Reply, Submission, run_cases
-from sandbox.jobs import MemoryStore, State
+from sandbox.grade import Outcome, Submission, run_cases
+from sandbox.jobs import State
+from sandbox.learn.checks.books import PLACES, Batch, Books
 from sandbox.learn.verdict import NotAttempted, NotYet
-from sandbox.services.shop import order_rows
 
-# Where the limit can land, and how a message calls it.
-PLACES = {
-    "saving": "while row {at} was being saved",
-    "between": "between two rows, as row {at} was about to be fetched",
-    "recording": "while the failure of row {at} was being recorded",
-    "completing": "after the last row, as the job was about to be completed",
-    "completed": "just after the job was completed",
-}
 SPINNER = (
     "The row says running until the hard limit kills the process, and goes on saying so: a spinner that never stops."
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Batch:
-    """One case: a file of `rows` rows, the places of its `bad` ones, and where the limit lands (None: nowhere)."""
-
-    title: str
-    rows: int = 8
-    bad: tuple[int, ...] = ()
-    limit: str | None = None
-    at: int = 0
-    seed: int = 1
-
-
-@dataclass
-class Books:
-    """What arrived from the function in one case. The function's process has no hand in it."""
-
-    case: Batch
-    store: MemoryStore = field(default_factory=MemoryStore)
-    tried: list[int] = field(default_factory=list)
-    saved: list[int] = field(default_factory=list)
-    done: list[int] = field(default_factory=list)
-    failed: list[tuple[int, bool, dict[str, Any]]] = field(default_factory=list)
-    reasons: dict[int, str] = field(default_factory=dict)  # what the function gave as the error of a failed row
-    landed: dict[str, Any] | None = None  # the learner's line at which the limit was delivered
-    saved_after: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.job = self.store.add("import_orders", total=self.case.rows).id
-        self.store.start(self.job, lease_seconds=60)
-
-    def order(self) -> dict[str, Any]:
-        return {"job": self.job, "rows": order_rows(self.case.rows, seed=self.case.seed, bad=self.case.bad, seconds=0)}
-
-    def answer(self, call: Call) -> Reply:
-        try:
-            return self._answer(call)
-        except SandboxError as error:
-            # A state that does not exist, a number that is none: the function's own mistake, raised where it made it.
-            return Reply(error=str(error))
-
-    def _answer(self, call: Call) -> Reply:
-        if call.name == "next":
-            return self._land("between", _whole(call.args[0]), call)
-        if call.name == "save":
-            return self._save(call)
-        if call.name == "item_done":
-            self.done.append(_whole(call.args[0]))
-            self.store.progress(self.job, len(self.done))
-        elif call.name == "item_failed":
-            self.failed.append((_whole(call.args[0]), call.args[2] is True, call.where))
-            self.reasons.setdefault(_whole(call.args[0]), str(call.args[1]))
-            return self._land("recording", _whole(call.args[0]), call)
-        elif call.name == "finish":
-            return self._finish(call)
-        return Reply()
-
-    def _save(self, call: Call) -> Reply:
-        row = _whole(call.args[0])
-        if self.landed is not None:
-            self.saved_after.append(row)
-        reply = self._land("saving", row, call)
-        if reply.signal:
-            return reply
-        self.tried.append(row)
-        if row in self.case.bad:
-            return Reply(error="quantity 'seven' is not a number")
-        self.saved.append(row)
-        return Reply()
-
-    def _finish(self, call: Call) -> Reply:
-        state, why = State.parse(call.args[0]), call.args[1]
-        if why is not None and not isinstance(why, str):
-            raise TypeError("not a reason")
-        if state == State.COMPLETED and self._land("completing", self.case.at, call).signal:
-            return Reply(signal=True)
-        won = self.store.finish(self.job, state, why)
-        if state == State.COMPLETED and self._land("completed", self.case.at, call).signal:
-            return Reply(signal=True)
-        return Reply(value=won)
-
-    def _land(self, place: str, at: int, call: Call) -> Reply:
-        if self.landed is None and self.case.limit == place and at == self.case.at:
-            self.landed = call.where
-            return Reply(signal=True)
-        return Reply()
-
-    @property
-    def row(self) -> Any:
-        return self.store.get(self.job)
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int):
-        raise TypeError("not a place in the file")
-    return int(value)
 
 
 def _at(where: dict[str, Any]) -> str:
@@ -147,12 +40,14 @@ def judge(books: Books, outcome: Outcome) -> None:
             "Your function did not come to an end, and its process was killed.",
             seen="A worker process that is lost to every other job until the hard limit.",
             why="Look for a loop whose end depends on something that no longer happens.",
+            mistake="the function did not come to an end",
         )
     if outcome.kind == "died":
         raise NotYet(
             f"The process your function ran in ended in the middle of it{': ' + outcome.message if outcome.message else '.'}",
             seen="A job whose row still says running, and no error anywhere.",
             why="A task leaves by returning or by raising; os._exit and sys.exit end the worker process with it.",
+            mistake="the process ended in the middle of the function",
         )
     if case.limit is None:
         _judge_quiet(books, outcome)
@@ -161,6 +56,7 @@ def judge(books: Books, outcome: Outcome) -> None:
             f"The soft limit was to land {PLACES[case.limit].format(at=case.at)}, and your function never came there.",
             seen=f"The row says {row.state}.",
             why="Every row has to be saved or recorded as failed, one after the other, and then the job completed.",
+            mistake="the function never came to the place where the limit lands",
         )
     else:
         _judge_limit(books, outcome, books.landed)
@@ -175,11 +71,13 @@ def _judge_quiet(books: Books, outcome: Outcome) -> None:
                 f"The first bad row ended the whole file: {one} came out {_at(outcome.where)}.",
                 seen=f"{len(books.saved)} of {case.rows} orders are in, and the file stops at the same place every night.",
                 why="A bad row means go on: catch its error inside the loop and record it with job.item_failed.",
+                mistake="a bad row ended the whole file",
             )
         raise NotYet(
             f"Your function raised {one}, {_at(outcome.where)}.",
             seen=f"No import at all; the row says {row.state}.",
             why="No limit had landed in this run, and no bad row raises this: the error is in the code itself.",
+            mistake=f"it raised {outcome.type}, without a limit or a bad row as the reason",
         )
     good = [i for i in range(case.rows) if i not in case.bad]
     if books.saved != good:
@@ -192,6 +90,7 @@ def _judge_quiet(books: Books, outcome: Outcome) -> None:
             f"Your function {what}.",
             seen="Orders that are missing, or there twice.",
             why="Call save_order(job, row) once for each row, in the order of the file, also after a bad one.",
+            mistake="not every good row was saved once, in the order of the file",
         )
     blamed = [index for index, _, _ in books.failed]
     if blamed != list(case.bad):
@@ -201,12 +100,14 @@ def _judge_quiet(books: Books, outcome: Outcome) -> None:
             f"The bad rows were {list(case.bad)}; your function recorded {blamed} as failed{reason}.",
             seen="A report that names the wrong rows, or none.",
             why="Call job.item_failed(i, error) once for each row whose saving raised, and for no other.",
+            mistake="the rows recorded as failed are not the bad ones",
         )
     if books.done != good:
         raise NotYet(
             f"{len(good)} rows were saved, and job.item_done was called for {books.done}.",
             seen="A progress bar that does not say how far the import is.",
             why="Call job.item_done(i) once for each row that was saved, right after it was.",
+            mistake="job.item_done was not called once for each row that was saved",
         )
     if row.state != State.COMPLETED:
         what = f"says {row.state}" if row.terminal else "was left open: it still says running"
@@ -214,6 +115,9 @@ def _judge_quiet(books: Books, outcome: Outcome) -> None:
             f"Every row was dealt with, and the job's row {what}.",
             seen=SPINNER if not row.terminal else f"An import that did all its work and is shown as {row.state}.",
             why="Call job.complete() once, after the loop.",
+            mistake=f"every row was dealt with, and the row of the job ended as {row.state}"
+            if row.terminal
+            else "every row was dealt with, and the job was left open",
         )
 
 
@@ -230,18 +134,21 @@ def _judge_limit(books: Books, outcome: Outcome, landed: dict[str, Any]) -> None
             seen=f"Row {index} is reported as bad and is not. {SPINNER}",
             why="SoftTimeLimitExceeded is an Exception, so `except Exception` takes it. It comes once: a bad row means "
             "go on, a deadline means leave.",
+            mistake="the limit was taken for an error of a row, which was blamed for it",
         )
     if books.saved_after:
         raise NotYet(
             f"{where}. Your function went on with {_rows(books.saved_after)}.",
             seen=SPINNER,
             why="The signal comes once. Whoever catches it has to stop the work, or nobody will before the hard limit.",
+            mistake="the work went on after the limit",
         )
     if books.done != books.saved:
         raise NotYet(
             f"{where}. By then your function had saved {_rows(books.saved)} and counted {_rows(books.done)} as done.",
             seen="A text that says how far the import got, with a number that is not true.",
             why="Save each row once, and call job.item_done(i) right after each row that was saved.",
+            mistake="when the limit landed, saved rows and rows counted as done were not the same",
         )
     recorded = [index for index, _, _ in books.failed]
     tried = [index for index in case.bad if index in books.tried]
@@ -250,6 +157,7 @@ def _judge_limit(books: Books, outcome: Outcome, landed: dict[str, Any]) -> None
             f"{where}. The bad rows until then were {tried}; your function recorded {recorded} as failed.",
             seen="A report that names the wrong rows, or none.",
             why="Call job.item_failed(i, error) once for each row whose saving raised, and for no other.",
+            mistake="when the limit landed, the rows recorded as failed were not the bad ones so far",
         )
     expected = State.COMPLETED if case.limit == "completed" else State.TIMED_OUT
     if not row.terminal and outcome.kind == "error" and not outcome.soft:
@@ -257,6 +165,7 @@ def _judge_limit(books: Books, outcome: Outcome, landed: dict[str, Any]) -> None
             f"{where}. Your code then raised {_error(outcome)}, {_at(outcome.where)}, and the job's row was left open.",
             seen=SPINNER,
             why="Another error came in the way of the end. Write the terminal state first, and then a bare `raise`.",
+            mistake=f"at the limit it raised {outcome.type}, and the job was left open",
         )
     if not row.terminal:
         left = "Your function returned" if outcome.kind == "value" else "It left your function"
@@ -265,30 +174,41 @@ def _judge_limit(books: Books, outcome: Outcome, landed: dict[str, Any]) -> None
             seen=SPINNER,
             why="The handler that would write the end does not stand around this line. Put one `try` around the whole "
             "of the work, with job.time_out(...) and `raise` in its `except SoftTimeLimitExceeded`.",
+            mistake="the limit left the function, and the job was left open"
+            if outcome.kind == "error"
+            else "the function returned at the limit, and the job was left open",
         )
     if row.state != expected:
         raise NotYet(
             f"{where}. The job's row ended as {row.state}{f' ({row.why})' if row.why else ''}.",
-            seen=f"An import that was cut off is shown as {row.state}.",
-            why=f"A budget that ran out is an outcome of its own: the state is {expected}.",
+            seen=f"An import that was cut off is shown as {row.state}."
+            if expected == State.TIMED_OUT
+            else f"An import that did all its work is shown as {row.state}.",
+            why=f"A budget that ran out is an outcome of its own: the state is {expected}."
+            if expected == State.TIMED_OUT
+            else "All rows were dealt with before the limit landed, and an end that was written is not changed any more.",
+            mistake=f"the limit landed, and the job ended as {row.state}",
         )
     if expected == State.TIMED_OUT and not re.search(rf"\b{len(books.done)} of {case.rows}\b", row.why or ""):
         raise NotYet(
             f"{where}. The row ended as timed_out, because: {row.why or '(nothing)'}",
             seen="Somebody who has to guess how much of the file is in, and what to do about it.",
             why=f"Say how far it got: 'aborted after {len(books.done)} of {case.rows} rows: split the file and try again'.",
+            mistake="the text of the timed-out row does not say how many rows of how many are done",
         )
     if outcome.kind == "value":
         raise NotYet(
             f"{where}. Your function wrote the end of the row and then returned as if nothing had happened.",
             seen="The row is right. Celery counts the task as a success, and so does every dashboard built on it.",
             why="Write the terminal state, then let the signal go on with a bare `raise`.",
+            mistake="the end was written, and the signal did not go on to Celery",
         )
     if not outcome.soft:
         raise NotYet(
             f"{where}. What left your function was {_error(outcome)}.",
             seen="A log full of an error that is not what happened.",
             why="Re-raise the signal as it is, with a bare `raise`; wrapped into another error nobody knows it.",
+            mistake=f"the end was written, and the signal left the function as {outcome.type}",
         )
 
 

@@ -23,19 +23,41 @@ def ended(function: Any, cases: list[list[str]] = ENDED) -> list[Any]:
         elif outcome.kind == "error":
             line = f" at line {outcome.where['line']}" if outcome.where.get("line") else ""
             results.append(
-                NotYet(f"For the state {state!r} your function raised {outcome.type}: {outcome.message}{line}.")
+                NotYet(
+                    f"For the state {state!r} your function raised {outcome.type}: {outcome.message}{line}.",
+                    seen="No answer at all, for whoever asks whether the job has ended.",
+                    why="The function gets the text in the column `state`, for example 'running', and nothing else.",
+                    mistake=f"the function raised {outcome.type}",
+                )
             )
         elif outcome.kind != "value":
             results.append(
-                NotYet(f"For the state {state!r} your function did not come back.", why="It only has to answer.")
+                NotYet(
+                    f"For the state {state!r} your function did not come back.",
+                    why="It only has to answer.",
+                    mistake="the function did not come back",
+                )
             )
         elif outcome.value is not right:
-            said = outcome.value if outcome.type == "bool" else f"a {outcome.type}"
+            said = outcome.value if outcome.type == "bool" else f"a value of type {outcome.type}"
+            if outcome.type == "NoneType":
+                said = "nothing (None)"
             results.append(
                 NotYet(
                     f"For a job that is {state} your function answered {said}.",
-                    seen="Somebody who waits for a job that is over, or gives up on one that is not.",
-                    why=f"{state} {'is' if right else 'is not'} a terminal state, so the answer is {right}.",
+                    seen="Whoever writes `if has_ended(...)` goes by an answer that nobody gave."
+                    if outcome.type != "bool"
+                    else "Somebody who waits for a job that is over."
+                    if right
+                    else "Somebody who gives up on a job that goes on.",
+                    why=f"{state} {'is' if right else 'is not'} a terminal state, so the answer is {right}."
+                    if outcome.type == "bool"
+                    else "The function has to return True or False, with the word `return`.",
+                    mistake="a state that ends was taken for one that does not"
+                    if outcome.value is False
+                    else "a state that does not end was taken for one that does"
+                    if outcome.value is True
+                    else "the answer is not True or False",
                 )
             )
         else:

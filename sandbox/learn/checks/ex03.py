@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.learn.checks.batch import Batch, run_batches
+from sandbox.learn.checks.batch import run_batches
+from sandbox.learn.checks.books import Batch
+from sandbox.learn.checks.letter import message
 from sandbox.learn.checks.rows import Planted, judge_query, query_of
 
 LOOP = [
@@ -40,3 +42,6 @@ def stuck(function: Any, cases: list[list[Planted]] | None = None) -> list[Any]:
         except NotYet as found:
             results.append(found)
     return results
+
+
+__all__ = ["LOOP", "STUCK", "loop", "message", "stuck"]

@@ -16,6 +16,7 @@ from sandbox.jobs.queries import schema
 from sandbox.learn.verdict import NotAttempted, NotYet
 from sandbox.services import Lab
 
+NOTHING = "Nothing is found, so nobody is told, and the spinner goes on."
 MOST_ROWS = 1000  # a query may find each of a handful of rows many times, and not fill the memory with them
 # A transaction holds a lock on every table it has read, whatever way the query names it.
 ELSEWHERE = """
@@ -40,6 +41,14 @@ class Planted:
     soft: float | None = None
     stuck: bool = False
 
+    @property
+    def kind(self) -> str:
+        """What sort of row it is, without a number."""
+        if self.state != "running":
+            return f"a row that says {self.state}"
+        limit = "with a hard limit" if self.hard else "with only a soft limit" if self.soft else "without a limit"
+        return f"a running row {limit}"
+
     def about(self) -> str:
         limits = [f"{kind} limit {value:g} min" for kind, value in (("soft", self.soft), ("hard", self.hard)) if value]
         return f"{self.state}, started {self.minutes:g} min ago, {' and '.join(limits) or 'no limit of its own'}"
@@ -52,12 +61,19 @@ def query_of(function: Any) -> str:
         raise NotAttempted
     if outcome.kind != "value":
         detail = f"{outcome.type}: {outcome.message}" if outcome.kind == "error" else "its process ended"
-        raise NotYet(f"Your function did not return a query ({detail}).", why="It returns the text of one select.")
+        raise NotYet(
+            f"Your function did not return a query ({detail}).",
+            why="It returns the text of one select.",
+            seen=NOTHING,
+            mistake="the function did not return a query",
+        )
     if not isinstance(outcome.value, str) or not outcome.value.strip():
         what = "an empty text" if outcome.type == "str" else f"a {outcome.type}, not the text of a query"
         raise NotYet(
             f"Your function returned {what}.",
             why="It returns the text of one select.",
+            seen=NOTHING,
+            mistake="the function did not return the text of a query",
         )
     return outcome.value
 
@@ -117,6 +133,8 @@ def _answer(conn: psycopg.Connection[Any], sql: str) -> tuple[list[str], list[tu
                 raise NotYet(
                     f"The query returns more than {MOST_ROWS} rows, of a table that has a handful.",
                     why="A join without a condition multiplies rows.",
+                    seen="The same customers are told again and again.",
+                    mistake="the query returns far more rows than there are",
                 )
         return columns, found, [f"{schema}.{name}" for schema, name in conn.execute(ELSEWHERE)]
 
@@ -130,53 +148,90 @@ def judge_query(sql: str, rows: list[Planted]) -> None:
             columns, found, elsewhere = _answer(conn, sql)
         except psycopg.errors.QueryCanceled:
             raise NotYet(
-                "The query ran for two seconds on a handful of rows and was stopped.", why="Look for pg_sleep."
+                "The query ran for two seconds on a handful of rows and was stopped.",
+                why="Look for pg_sleep.",
+                seen=NOTHING,
+                mistake="the query was stopped after two seconds",
             ) from None
         except psycopg.OperationalError as error:
-            raise NotYet(f"The query ended its own connection: {error}", why="It only has to read.") from None
+            raise NotYet(
+                f"The query ended its own connection: {error}",
+                why="It only has to read.",
+                seen=NOTHING,
+                mistake="the query ended its own connection",
+            ) from None
         except (psycopg.Error, ValueError) as error:
             # Without the line that points at a place in the one above it: all this is shown in a font of any width.
             said = [line for line in str(error).strip().splitlines() if line.strip() != "^"]
             raise NotYet(
                 f"PostgreSQL did not take the query: {' '.join(said[:3])}",
                 why="Try it in a cell of its own with lab.query(...) first; one select, no semicolon needed.",
+                seen=NOTHING,
+                mistake="PostgreSQL did not take the query",
             ) from None
     if elsewhere:
         raise NotYet(
             f"The query reads {' and '.join(elsewhere)}, which is not the table it is asked about.",
             why="Leave out the schema name: write `from jobs`. A check has a table `jobs` of its own.",
+            seen=NOTHING,
+            mistake="the query reads another table",
         )
     if "id" not in columns:
         raise NotYet(
             f"The query returns {', '.join(columns) or 'no columns'}, and no column named id.",
             why="Whoever finishes the rows needs to know which: select id, ... from jobs.",
+            seen=NOTHING,
+            mistake="the query returns no column named id",
         )
     answers = [str(row[columns.index("id")]) for row in found]
     if set(answers) - set(ids):
         raise NotYet(
             "The query finds rows that are not in the table it is asked about.",
             why="Write `from jobs`, without rows of your own.",
+            seen="Somebody is told of a job that nobody has.",
+            mistake="the query finds rows that are not in the table",
         )
-    for job_id, row in ids.items():
-        if row.stuck and job_id not in answers:
-            raise NotYet(
-                f"The query misses a stuck row: {row.about()}.",
-                seen="Nobody is told, and the spinner goes on.",
-                why="Its own limit has passed, so no attempt can still be alive.",
-            )
-        if not row.stuck and job_id in answers:
-            ended = row.state not in ("pending", "running")
-            waits = row.state == "pending"
-            raise NotYet(
-                f"The query finds a row that is not stuck: {row.about()}.",
-                seen="A healthy job gets finished under the hands of the process that works on it."
-                if row.state == "running"
-                else "A row that is reported although nothing is wrong with it.",
-                why="It has ended already."
-                if ended
-                else "It waits to be started."
-                if waits
-                else "It is within its own limit.",
-            )
+    missed = [row for job_id, row in ids.items() if row.stuck and job_id not in answers]
+    if missed:
+        raise NotYet(
+            f"The query misses {_named(missed, 'a stuck row', 'stuck rows')}.",
+            seen="Nobody is told, and the spinner goes on.",
+            why="Its own limit has passed, so no attempt can still be alive."
+            if missed[0].hard or missed[0].soft
+            else "It has no limit, and has been running for longer than an hour.",
+            mistake=f"the query misses {missed[0].kind} that is stuck",
+        )
+    healthy = [row for job_id, row in ids.items() if not row.stuck and job_id in answers]
+    if healthy:
+        first = healthy[0]
+        raise NotYet(
+            f"The query finds {_named(healthy, 'a row that is not stuck', 'rows that are not stuck')}.",
+            seen="A healthy job gets finished under the hands of the process that works on it."
+            if first.state == "running"
+            else "A row that is reported although nothing is wrong with it.",
+            why=_why_healthy(first),
+            mistake=f"the query finds {first.kind} that is not stuck",
+        )
     if len(answers) != len(set(answers)):
-        raise NotYet("The query returns the same row more than once.", why="A join or a union multiplies rows.")
+        raise NotYet(
+            "The query returns the same row more than once.",
+            why="A join or a union multiplies rows.",
+            seen="The same customer is told twice.",
+            mistake="the query returns a row more than once",
+        )
+
+
+def _named(rows: list[Planted], one: str, many: str) -> str:
+    """`a stuck row: running, started ...`, or `2 stuck rows: ...; ...`."""
+    what = one if len(rows) == 1 else f"{len(rows)} {many}"
+    return f"{what}: {'; '.join(row.about() for row in rows)}"
+
+
+def _why_healthy(row: Planted) -> str:
+    if row.state == "pending":
+        return "It waits to be started."
+    if row.state != "running":
+        return "It has ended already."
+    if row.hard or row.soft:
+        return "It is within its own limit."
+    return "It has no limit, and has not been running for an hour yet."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sandbox.errors import BadSetting
@@ -109,14 +109,14 @@ class Cards(Practice):
         if self.lesson is None:
             return due
         # Whoever asks for a lesson's cards gets all of them, also those above the day's number of new ones.
-        seen = reviews._replay(reviews._entries())
+        seen = reviews.schedule()
         return due + [term for term in self.deck if term.name not in seen and term not in due]
 
     def _over(self, moment: datetime) -> str:
         if not self.deck:
             where = f" for lesson {self.lesson}" if self.lesson else ""
             return f"The glossary has no terms{where} yet, so there are no cards."
-        seen = reviews._replay(reviews._entries())
+        seen = reviews.schedule()
         coming = sorted(seen[term.name][0].due for term in self.deck if term.name in seen)
         if not coming:
             return "Nothing is due. New cards come with each lesson that you open."
@@ -142,20 +142,9 @@ def _card(term: Term, moment: datetime) -> dict[str, Any]:
     turned = reviews.state(term.name, moment)["reviews"] % 2 == 1
     front, back = (term.text, term.name) if turned else (term.name, term.text)
     ask = "Say to yourself what this is called." if turned else "Say to yourself what it means."
-    when = [wait(due - moment) for due in _ahead(term, moment)]
+    when = [wait(due - moment) for due in reviews.ahead(term.name, moment).values()]
     link = f"{GLOSSARY}#{term.anchor}"
     return {"term": term.name, "front": front, "back": back, "ask": ask, "link": link, "when": when}
-
-
-def _ahead(term: Term, moment: datetime) -> list[datetime]:
-    """When the term would come back after each of the ratings."""
-    from fsrs import Card, Rating
-
-    at = moment.astimezone(UTC)
-    seen = reviews._replay(reviews._entries())
-    card = seen[term.name][0] if term.name in seen else Card(card_id=1, due=at)
-    # review_card leaves the card that it is given as it is.
-    return [reviews._scheduler().review_card(card, Rating(place), at)[0].due for place in range(1, 5)]
 
 
 def _rating(given: Any) -> str | None:

@@ -14,7 +14,7 @@ function render({ model, el: host }) {
   );
   root.append(
     el("p", { className: "ae-question" }, ...rich(start.question)),
-    el("pre", { className: "ae-code", tabIndex: 0, "aria-label": "the program" }, start.code),
+    el("pre", { className: "ae-code", tabIndex: 0, role: "group", "aria-label": "the program" }, start.code),
     el("div", { className: "ae-options", role: "group", "aria-label": "answers" }, ...buttons),
     live.node,
   );

@@ -72,7 +72,7 @@ class Choose(Practice):
             lines += [f"{head if not more else '    '} {line}" for more, line in enumerate(text.splitlines())]
         if state["verdict"]:
             chosen = letter(state["chosen"])
-            lines += ["", f"{MARKS[state['verdict']]} {chosen}) is {state['verdict']}. {state['message']}"]
+            lines += ["", f"{MARKS[state['verdict']]} {chosen}) {state['verdict']}: {state['message']}"]
         else:
             lines += ["", f'Answer with practice("{state["id"]}").answer("a").']
         return "\n".join(lines)

@@ -17,33 +17,49 @@ function rich(text) {
   return text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? el("code", {}, part) : part));
 }
 
-// The frame of a widget. The notebook's own keys (arrows, d d, Enter) must not act while one is typing in here.
+// The frame of a widget. The notebook's own keys (arrows, d d, Enter) must not act while one is in here. JupyterLab listens
+// after us. Notebook 7 listens before us, but passes over an element with this attribute; it looks first at the one that has
+// the focus.
 function frame(host, kind, label) {
   const root = el("section", { className: `ae ae-${kind}`, "aria-label": label });
-  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
   root.addEventListener("keydown", (event) => event.stopPropagation());
   host.append(root);
   return root;
 }
 
-// A region whose text is read out when it changes. It has to be on the page before the text is.
+// A region whose text is read out when it changes. It has to be on the page before the text is. A message that ends with
+// "…" waits for the kernel; when no other follows, the region says why that may be.
+const PATIENT = 8000; // milliseconds
+const waiting = new Map(); // what waits, and its timer
+
 function announcer() {
   const node = el("div", { className: "ae-live", role: "status" });
   node.setAttribute("aria-live", "polite");
-  return {
+  const live = {
     node,
     // verdict: "right", "not yet" or ""; told by mark and word, not by colour alone.
     say(verdict, message) {
+      clearTimeout(waiting.get(live));
+      waiting.delete(live);
       const mark = { right: "✓", "not yet": "✗" }[verdict];
       node.className = `ae-live ${verdict ? `ae-${verdict.replace(" ", "-")}` : ""}`;
       node.replaceChildren(...(mark ? [el("strong", {}, `${mark} ${verdict}`), " "] : []), ...rich(message || ""));
+      if ((message || "").endsWith("…")) waiting.set(live, setTimeout(late, PATIENT));
     },
   };
+  const late = () => node.append(" No answer yet: the kernel is busy with a cell, or is gone.");
+  return live;
 }
 
 // Ask the kernel to do something. It answers by changing the state; a kernel that is busy answers when it is free.
 function act(model, action, ...args) {
-  model.send({ do: action, with: args });
+  try {
+    model.send({ do: action, with: args });
+  } catch {
+    // The kernel that knew this widget is no more.
+    for (const live of [...waiting.keys()]) live.say("", "The kernel is a new one: run this cell again.");
+  }
 }
 
 // Draw now and whenever the state changes; returns the clean-up that anywidget wants.
