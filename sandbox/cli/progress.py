@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, short_help="Show what you have done so far.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON on stdout, and nothing else there.")
 @click.pass_context
 def progress(ctx: click.Context, as_json: bool) -> int:

@@ -19,11 +19,16 @@ function rich(text) {
 
 // The frame of a widget. The notebook's own keys (arrows, d d, Enter) must not act while one is in here. JupyterLab listens
 // after us. Notebook 7 listens before us, but passes over an element with this attribute; it looks first at the one that has
-// the focus.
-function frame(host, kind, label) {
+// the focus. The keys that run a cell are handed on, from outside of the frame, unless `runs` says that it is too early.
+function frame(host, kind, label, runs = () => true) {
   const root = el("section", { className: `ae ae-${kind}`, "aria-label": label });
   root.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
-  root.addEventListener("keydown", (event) => event.stopPropagation());
+  root.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key !== "Enter" || !(event.shiftKey || event.ctrlKey) || event.defaultPrevented || !runs()) return;
+    event.preventDefault();
+    host.dispatchEvent(new KeyboardEvent("keydown", event));
+  });
   host.append(root);
   return root;
 }

@@ -18,7 +18,7 @@ function render({ model, el: host }) {
         fit(event.target);
       },
       onkeydown: (event) => {
-        if (event.key === "Enter" && !event.isComposing) {
+        if (event.key === "Enter" && !event.isComposing && !event.shiftKey && !event.ctrlKey) {
           event.preventDefault(); // the notebook has keys with Enter, too
           check();
         }

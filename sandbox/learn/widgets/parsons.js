@@ -43,7 +43,7 @@ function render({ model, el: host }) {
     autocapitalize: "off",
     spellcheck: false,
     onkeydown: (event) => {
-      if (event.key === "Enter" && !event.isComposing) {
+      if (event.key === "Enter" && !event.isComposing && !event.shiftKey && !event.ctrlKey) {
         event.preventDefault();
         checkTyped();
       }

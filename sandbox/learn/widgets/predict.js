@@ -4,7 +4,8 @@ let groups = 0; // radio buttons belong together by name, and the same item may 
 
 function render({ model, el: host }) {
   const start = model.get("state");
-  const root = frame(host, "predict", `Prediction ${start.id}`);
+  // A cell that is run before the answer is locked in would tell the outcome to somebody who only forgot to press the button.
+  const root = frame(host, "predict", `Prediction ${start.id}`, () => lock.getAttribute("aria-disabled") === "true");
   const live = announcer();
   const name = `ae-predict-${start.id}-${groups++}`;
   const rows = start.options.map((text, place) => {
@@ -45,13 +46,6 @@ function render({ model, el: host }) {
     rows.forEach((row) => (row.input.disabled = closed));
     lock.setAttribute("aria-disabled", String(closed)); // and not disabled, so that it keeps the focus
   }
-  // The frame keeps all keys from the notebook. Those that run a cell are handed on once the choice is made: from outside of
-  // the frame, where the focus would be if it were not on the button just pressed.
-  root.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.shiftKey || event.ctrlKey) || lock.getAttribute("aria-disabled") !== "true") return;
-    event.preventDefault();
-    host.dispatchEvent(new KeyboardEvent("keydown", event));
-  });
   function say(verdict, told, message = "") {
     if (words === `${verdict}|${told}|${message}`) return;
     words = `${verdict}|${told}|${message}`;
