@@ -44,15 +44,25 @@ def render(command: click.Command) -> str:
     ]
     lines += [f"| [`course {c.name}`](#course-{c.name}) | {_first_sentence(c)} |" for c in shown_commands]
     for each in shown_commands:
-        ctx = click.Context(each, info_name=each.name, parent=root)
-        usage = " ".join([ctx.command_path, *each.collect_usage_pieces(ctx)])
-        lines += ["", f"## course {each.name}", "", f"    {usage}", "", *_help(each)]
-        records = [r for p in each.params if isinstance(p, click.Option) and (r := p.get_help_record(ctx))]
-        if records:
-            lines += ["| option | |", "| --- | --- |"]
-            lines += [f"| `{_cell(names)}` | {_cell(text)} |" for names, text in records]
+        lines += _section(each, root, "##")
     lines += ["", "Exit code: 0 when all is well, 1 when something failed, 2 for a mistake in what was typed.", ""]
     return "\n".join(lines)
+
+
+def _section(command: click.Command, parent: click.Context, heading: str) -> list[str]:
+    """One command, and below it those it has."""
+    ctx = click.Context(command, info_name=command.name, parent=parent)
+    usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
+    lines = ["", f"{heading} {ctx.command_path}", "", f"    {usage}", "", *_help(command)]
+    records = [r for p in command.params if isinstance(p, click.Option) and (r := p.get_help_record(ctx))]
+    if records:
+        lines += ["| option | |", "| --- | --- |"]
+        lines += [f"| `{_cell(names)}` | {_cell(text)} |" for names, text in records]
+    if isinstance(command, click.Group):
+        for name in command.list_commands(ctx):
+            if (below := command.get_command(ctx, name)) and not below.hidden:
+                lines += _section(below, ctx, f"{heading}#")
+    return lines
 
 
 def _help(command: click.Command) -> list[str]:
