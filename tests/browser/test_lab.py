@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import re
-import shutil
 import signal
-import socket
 import subprocess
-import sys
-import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import psutil
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
 from sandbox.learn.processes import is_alive
-from sandbox.services import programs
 from sandbox.services.stack import PREFIX
 
-REPOSITORY = Path(__file__).parents[2]
-PARTS = ("course.toml", "lessons", "exercises", "nbgrader_config.py")
-SCREENS = REPOSITORY / "build/screens"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
-PATIENT = 180  # seconds for anything a machine may be slow at
-
-
-def browser_path() -> str | None:
-    """The system's browser; None for the one that playwright has installed."""
-    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    return next((path for path in found if path), None)
-
+from .course_lab import FLAGS, PATIENT, SCREENS, browser_path, kill, menu, start_lab, wait_until_idle, watch, workplace
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -69,82 +39,29 @@ class Course:
         return found
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def watch(page: Page, complaints: list[str]) -> None:
-    """Write down what a person would not see: errors on the console, and every request beyond this machine."""
-
-    def asked(url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("data", "blob", "about") and parts.hostname != "127.0.0.1":
-            complaints.append(f"request to {url}")
-
-    page.on("console", lambda said: said.type == "error" and complaints.append(f"console: {said.text} {said.location}"))
-    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-    page.on("request", lambda request: asked(request.url))
-    page.on("websocket", lambda opened: asked(opened.url))
-
-
 @pytest.fixture
 def open_course(tmp_path: Path) -> Iterator[Callable[[str], Course]]:
     """Start `course lab NN` on a copy of the course and open the address it prints; everything is ended after the test."""
-    root = tmp_path / "my course ж"
-    root.mkdir()
-    for part in PARTS:
-        copy = shutil.copytree if (REPOSITORY / part).is_dir() else shutil.copy
-        copy(REPOSITORY / part, root / part)
-    temporary = programs.temporary_parent() / f"ae-web-{os.getpid()}-{time.monotonic_ns() % 10**6}"
-    temporary.mkdir(mode=0o755)
-    mark = f"mark-{uuid.uuid4().hex}"
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("SANDBOX_", "COURSE_", "PYTEST_", "JUPYTER"))}
-    if "SANDBOX_CACHE_DIR" in os.environ:
-        env["SANDBOX_CACHE_DIR"] = os.environ["SANDBOX_CACHE_DIR"]
-    env |= {
-        "COURSE_ROOT": str(root),
-        "TMPDIR": str(temporary),
-        "TEST_MARK": mark,
-        "PYTHONUNBUFFERED": "1",
-        # A learner who has never opened JupyterLab.
-        "JUPYTER_CONFIG_DIR": str(tmp_path / "settings"),
-        "JUPYTER_DATA_DIR": str(tmp_path / "data"),
-        "IPYTHONDIR": str(tmp_path / "ipython"),
-    }
     started: list[subprocess.Popen[str]] = []
-    with sync_playwright() as playwright:
+    with workplace(tmp_path) as place, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=FLAGS)
 
         def start(number: str) -> Course:
-            port = free_port()
-            command = [Path(sys.executable).with_name("course"), "lab", number, "--no-browser", "--port", str(port)]
-            process = subprocess.Popen(command, cwd=root, env=env, stdout=subprocess.PIPE, text=True)
+            process, port, address = start_lab(place, number)
             started.append(process)
-            assert process.stdout is not None
-            address = next(line.strip() for line in process.stdout if line.startswith("http"))
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
             page.set_default_timeout(PATIENT * 1000)
-            course = Course(root=root, process=process, port=port, temporary=temporary, mark=mark, page=page)
+            course = Course(
+                root=place.root, process=process, port=port, temporary=place.temporary, mark=place.mark, page=page
+            )
             watch(page, course.complaints)
             page.goto(address)
             return course
 
         yield start
         browser.close()
-    for process in started:
-        family = []
-        with contextlib.suppress(psutil.Error):
-            family = psutil.Process(process.pid).children(recursive=True)
-        process.kill()
-        process.wait()
-        for one in family:
-            with contextlib.suppress(psutil.Error):
-                one.kill()
-        if process.stdout is not None:
-            process.stdout.close()
-    shutil.rmtree(temporary, ignore_errors=True)
+        for process in started:
+            kill(process)
 
 
 def run_all(course: Course, path: str, eventually: Callable[..., Any]) -> list[dict[str, Any]]:
@@ -168,23 +85,6 @@ def run_all(course: Course, path: str, eventually: Callable[..., Any]) -> list[d
     assert eventually(over, PATIENT)
     wait_until_idle(page)
     return cells()
-
-
-def menu(page: Page, name: str, item: str) -> None:
-    """Choose an item of the menu bar by its words."""
-    page.locator(".lm-MenuBar-itemLabel", has_text=re.compile(f"^{name}$")).click()
-    page.locator(".lm-Menu-itemLabel", has_text=re.compile(f"^{item}$")).click()
-    page.wait_for_timeout(300)
-
-
-def wait_until_idle(page: Page) -> None:
-    """Wait for a kernel that has nothing to do; JupyterLab also says idle where there is no kernel yet."""
-    page.wait_for_function("""() => {
-        const panel = document.querySelector('.jp-NotebookPanel');
-        const name = panel?.querySelector('.jp-Toolbar-kernelName')?.textContent ?? 'No Kernel';
-        const state = panel?.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status;
-        return name !== 'No Kernel' && state === 'idle';
-    }""")
 
 
 def errors(cell: dict[str, Any]) -> list[dict[str, Any]]:
@@ -242,7 +142,7 @@ def test_lesson_03_runs_from_top_to_bottom_in_a_browser(
     page.get_by_role("heading", name="03 The swallowed signal").wait_for()
     cells = run_all(course, "lessons/03_swallowed_signal.ipynb", eventually)
     assert [error for cell in cells for error in errors(cell)] == []
-    assert text_of(cells[-1]).strip() == "{'completed': 1, 'timed_out': 4}"
+    assert "{'completed': 1, 'timed_out': 4}" in [text_of(cell).strip() for cell in cells]
     box = show(page, 0, SCREENS / "lesson-03.png")
     assert box["width"] > 300
     assert box["height"] > 100
