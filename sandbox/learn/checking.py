@@ -65,7 +65,7 @@ def _judged(exercise: Exercise, attempt: Any) -> Verdict:
         results = [found]
     except (NotSendable, NoLabOpen) as error:
         # The learner can mend these, and the message says how.
-        results = [NotYet(str(error))]
+        results = [NotYet(str(error), hints=False)]
     except (SandboxError, OSError) as error:
         text = f"{error} Your code was not judged. `course doctor` looks for the reason."
         return Verdict(exercise=exercise.id, status=Status.INCONCLUSIVE, title=exercise.title, happened=text)
@@ -91,7 +91,8 @@ def _verdict(exercise: Exercise, results: list[Any]) -> Verdict:
             return said(Status.NOT_ATTEMPTED, str(result) or EMPTY)
     for result in results:
         if isinstance(result, NotYet):
-            return said(Status.NOT_YET, result.happened, seen=result.seen, why=result.why, hint=next_line(exercise))
+            line = next_line(exercise) if result.hints else ""
+            return said(Status.NOT_YET, result.happened, seen=result.seen, why=result.why, hint=line)
     if exercise.id in FORMS:
         return said(Status.PASSED, "The form is complete. Whether it is a good message, a person says who reads it.")
     tried = f"{len(results)} of {len(results)} cases are right"

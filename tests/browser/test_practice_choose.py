@@ -86,12 +86,12 @@ def test_it_works_by_keyboard_alone(practice_page: Open) -> None:
 
 
 def test_the_notebooks_own_keys_do_not_act_in_it(practice_page: Open) -> None:
-    """d d deletes no cell, arrows, j and k go to no other, a, b and m make none, and Shift+Enter runs none."""
+    """d d deletes no cell, arrows, j and k go to no other, and a, b and m make none."""
     page, widget = opened(practice_page)
     before = [cell["source"] for cell in page.save()["cells"]]
     page.select(1)
     options(widget).nth(0).focus()
-    for key in ["d", "d", "ArrowDown", "ArrowUp", "j", "k", "a", "b", "m", "x", "0", "0", "Shift+Enter", "Escape"]:
+    for key in ["d", "d", "ArrowDown", "ArrowUp", "j", "k", "a", "b", "m", "x", "0", "0", "Enter", "Escape"]:
         page.page.keyboard.press(key)
     expect(widget.get_by_role("status")).to_have_text(WRONG)  # Enter is a button's own key
     expect(options(widget).nth(0)).to_be_focused()
@@ -100,6 +100,18 @@ def test_the_notebooks_own_keys_do_not_act_in_it(practice_page: Open) -> None:
     after = page.save()["cells"]
     assert [(cell["source"], cell["cell_type"]) for cell in after] == [(source, "code") for source in before]
     assert [cell["execution_count"] for cell in after] == [1, 2, 3]
+
+
+def test_the_keys_that_run_a_cell_do_so_from_within_it(practice_page: Open) -> None:
+    """Shift+Enter on an answer runs the widget's cell and goes to the next, as everywhere else; nothing is answered."""
+    page, widget = opened(practice_page)
+    page.select(1)
+    options(widget).nth(0).focus()
+    page.page.keyboard.press("Shift+Enter")
+    page.page.keyboard.press("Shift+Enter")
+    page.wait_until_idle()
+    assert [cell["execution_count"] for cell in page.save()["cells"]][:3] == [1, 4, 5]
+    assert recorded(page) == []
 
 
 def test_it_comes_back_after_a_kernel_restart(practice_page: Open) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,18 @@ def test_an_action_of_the_page_is_judged_like_a_call() -> None:
     for bad in ("answer", None, {}, {"do": "close"}, {"do": "_show", "with": [0]}, {"do": ["answer"]}):
         widget._heard(widget, bad)
     assert len(sent) == 4
+
+
+def test_an_answer_is_found_again_among_options_in_another_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An author who moves the options moves nobody's answer, and one whose option is gone is not shown."""
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "p.jsonl"))
+    item = content.item("03.q1")
+    chosen = Choose(item).answer("c").state["options"][2]
+    moved = Choose(replace(item, options=item.options[::-1]))
+    assert moved.state["options"][moved.state["chosen"]] == chosen
+    assert Choose(replace(item, options=item.options[:2])).state["chosen"] is None
 
 
 def test_an_item_has_one_widget() -> None:

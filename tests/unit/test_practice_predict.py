@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,11 @@ def said() -> Predict:
 
 
 def data() -> list[dict[str, Any]]:
-    return [entry.data for entry in progress.entries()]
+    """What is recorded, without the text of the option, which stands beside its place."""
+    found = [entry.data for entry in progress.entries()]
+    texts = [option.text for option in ITEM.options]
+    assert all(one["locked"] is None or one["text"] == texts[one["locked"]] for one in found)
+    return [{name: value for name, value in one.items() if name != "text"} for one in found]
 
 
 @pytest.mark.parametrize("option", [1, "b", " B ", "timed_out", " timed_out\n"])
@@ -49,7 +54,7 @@ def test_an_answer_is_its_place_its_letter_or_its_text(said: Predict, option: An
     assert said.answer(option) is said
     assert said.state["locked"] == 1
     [entry] = progress.entries()
-    assert (entry.kind, entry.lesson, entry.item, entry.data) == ("answer", "03", "03.test", {"locked": 1})
+    assert (entry.kind, entry.lesson, entry.item, data()) == ("answer", "03", "03.test", [{"locked": 1}])
 
 
 @pytest.mark.parametrize("option", [-1, 3, "d", "", "Timed_out", "cancelled", None, True, 1.0, [1]])
@@ -152,10 +157,17 @@ def test_an_answer_that_was_taken_back_stays_away(said: Predict) -> None:
     assert Predict(ITEM).state["locked"] is None
 
 
-@pytest.mark.parametrize("locked", [3, -1, "b", True, 1.0, None, [1]])
-def test_a_record_that_can_not_be_is_passed_over(locked: Any) -> None:
+def test_an_answer_is_found_again_among_options_in_another_order(said: Predict) -> None:
+    """An author who moves the options moves nobody's answer."""
+    said.answer("timed_out")
+    moved = Predict(replace(ITEM, options=ITEM.options[::-1]))
+    assert moved.state["options"][moved.state["locked"]] == "timed_out"
+
+
+@pytest.mark.parametrize("text", [3, "b", True, None, ["running"], "no longer an option"])
+def test_a_record_that_can_not_be_is_passed_over(text: Any) -> None:
     """Also when the item had more options when it was answered."""
-    progress.record("answer", "03", "03.test", locked=locked)
+    progress.record("answer", "03", "03.test", locked=1, text=text)
     assert Predict(ITEM).state["locked"] is None
 
 

@@ -48,7 +48,19 @@ def test_text_that_is_no_state_is_refused_with_the_states_there_are(text: str) -
 
 def test_every_statement_says_what_it_is_for() -> None:
     """Each named query has a description, and no comment is left in what is sent."""
-    assert set(queries()) == {"add", "get", "list", "start", "finish", "release", "progress", "stuck", "counts"}
+    assert set(queries()) == {
+        "add",
+        "get",
+        "list",
+        "newest",
+        "now",
+        "start",
+        "finish",
+        "release",
+        "progress",
+        "stuck",
+        "counts",
+    }
     for query in queries().values():
         assert query.about.endswith("."), query.name
         assert "--" not in query.sql and not query.sql.endswith(";")

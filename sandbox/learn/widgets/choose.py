@@ -37,15 +37,16 @@ class Choose(Practice):
             message="",
         )
         before = progress.last("answer", item.id)
-        if before is not None and before.data.get("answer") in range(len(item.options)):
-            self._show(int(before.data["answer"]), right=before.data.get("right") is True)
+        # By its text, because an author may put the options into another order.
+        if before is not None and before.data.get("text") in self.state["options"]:
+            self._show(self.state["options"].index(before.data["text"]), right=before.data.get("right") is True)
 
     def answer(self, option: int | str) -> Choose:
         """Choose an option: its letter, its text, or its place from 0. Raises BadSetting for one that is not there."""
         place = self._place(option)
         right = key(self.item) == place
         self._show(place, right=right)
-        progress.record("answer", self.item.lesson, self.item.id, answer=place, right=right)
+        progress.record("answer", self.item.lesson, self.item.id, answer=place, text=self.state["options"][place], right=right)
         return self
 
     def _place(self, option: int | str) -> int:

@@ -39,10 +39,11 @@ class Predict(Practice):
             message="",
         )
         before = progress.last("answer", item.id)
-        place = before.data.get("locked") if before is not None else None
-        # Only the answer comes back. What happened is told by a run, and this kernel has not run it.
-        if isinstance(place, int) and not isinstance(place, bool) and 0 <= place < len(item.options):
-            self.change(locked=place)
+        texts = self.state["options"]
+        # Only the answer comes back, by its text, because an author may put the options into another order. What happened is
+        # told by a run, and this kernel has not run it.
+        if before is not None and before.data.get("locked") is not None and before.data.get("text") in texts:
+            self.change(locked=texts.index(before.data["text"]))
 
     def answer(self, option: int | str) -> Predict:
         """Lock an answer in: its letter, its text, or its place from 0.
@@ -63,7 +64,7 @@ class Predict(Practice):
             )
         if self.state["locked"] is None:
             self.change(locked=place, problem="")
-            progress.record("answer", self.item.lesson, self.item.id, locked=place)
+            progress.record("answer", self.item.lesson, self.item.id, locked=place, text=self._text(place))
         return self
 
     def outcome(self, happened: Any) -> None:
@@ -90,7 +91,7 @@ class Predict(Practice):
         message = f"{self.item.options[locked].says} {self.item.why}".strip()
         self.change(ended=ended, verdict=verdict, told=told, message=message, problem="")
         print(f"{self.item.id}  {MARKS[verdict]} {told}")
-        self._record(locked=locked, answer=locked, right=right, outcome=found)
+        self._record(locked=locked, text=texts[locked], answer=locked, right=right, outcome=found)
 
     def again(self) -> Predict:
         """Take the answer back, and forget what happened, to predict anew."""
