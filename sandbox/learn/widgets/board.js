@@ -8,7 +8,8 @@ const LANE_NAMES = ["worker", "items", "signal", "handler", "row"];
 function render({ model, el: host }) {
   const lab = model.get("state").lab;
   const root = frame(host, "board", `Live board of lab ${lab}`);
-  const live = announcer();
+  const live = announcer(); // ends of jobs
+  const answer = announcer(); // what came of a press of a button; an end must not take its place
   const status = el("span", { className: "ae-quiet" });
   const pauseButton = el("button", { type: "button", onclick: togglePause });
   const body = el("tbody");
@@ -33,6 +34,7 @@ function render({ model, el: host }) {
     more,
     story.node,
     events.node,
+    answer.node,
     live.node,
   );
 
@@ -56,7 +58,7 @@ function render({ model, el: host }) {
     act(model, paused ? "pause" : "resume");
     heard = performance.now();
     draw();
-    live.say("", paused ? "Updates paused." : "Updates on.");
+    answer.say("", paused ? "Updates paused." : "Updates on.");
   }
 
   function select(id) {
@@ -64,7 +66,7 @@ function render({ model, el: host }) {
     act(model, "select", selected);
     drawMarks();
     drawStory();
-    live.say("", selected ? `Story of job ${short(selected)} shown below the table.` : "Story hidden.");
+    answer.say("", selected ? `Story of job ${short(selected)} shown below the table.` : "Story hidden.");
   }
 
   const short = (id) => rows.get(id)?.shown?.short ?? String(id).slice(0, 8);
@@ -84,7 +86,7 @@ function render({ model, el: host }) {
       paused = state.paused;
     }
     if (state.selected !== told.selected) selected = state.selected;
-    if (state.problem !== told.problem && state.problem) live.say("not yet", state.problem);
+    if (state.problem !== told.problem && state.problem) answer.say("not yet", state.problem);
     told = { selected: state.selected, problem: state.problem };
     draw();
   }

@@ -46,7 +46,9 @@ class Choose(Practice):
         place = self._place(option)
         right = key(self.item) == place
         self._show(place, right=right)
-        progress.record("answer", self.item.lesson, self.item.id, answer=place, text=self.state["options"][place], right=right)
+        progress.record(
+            "answer", self.item.lesson, self.item.id, answer=place, text=self.state["options"][place], right=right
+        )
         return self
 
     def _place(self, option: int | str) -> int:
