@@ -1,5 +1,5 @@
 """``python -m tests.bench``: how long opening a lab takes beside the least it could take, and resetting it;
-and how long a lesson takes to open in a browser beside the same one without its widgets.
+how long a lesson takes to open in a browser beside the same one without its widgets; and how long a verdict takes.
 
 The floor is the same three programs with the same command lines, started bare and in parallel, on a data directory
 that is already there. Floor and lab are measured in turn, so that a busy minute hits both. Exit code 1 when a median
@@ -27,6 +27,7 @@ from sandbox.services import Lab, programs
 from sandbox.services.shared import private_servers
 from sandbox.services.stack import Stack
 from sandbox.services.template import template
+from tests.bench.checking import CHECK_BAR, check_seconds, p95
 from tests.bench.opening import OPENING_BAR, opening
 
 OPEN_BAR = 1.3  # median of opening a lab, in floors
@@ -179,15 +180,19 @@ def main() -> int:
     found |= opening(given.rounds)
     pages = [("lesson, widgets", "with_widgets_seconds"), ("lesson, no widgets", "without_widgets_seconds")]
     print(_table([(name, found[figures]) for name, figures in pages]))
+    verdicts = check_seconds(3 * given.rounds)
+    found["check_seconds"], found["check_bar"] = verdicts, CHECK_BAR
+    print(_table([(f"check {name}", seconds) for name, seconds in verdicts.items()]))
     given.output.parent.mkdir(parents=True, exist_ok=True)
     given.output.write_text(json.dumps(found, indent=1) + "\n")
     checks = [
         ("Lab.open / bare", found["open_in_floors"], OPEN_BAR),
         ("lab.reset / Lab.open", found["reset_in_opens"], RESET_BAR),
         ("lesson with / without", found["opening_ratio"], OPENING_BAR),
+        ("slowest check, p95 in s", max(p95(seconds) for seconds in verdicts.values()), CHECK_BAR),
     ]
     for name, value, bar in checks:
-        print(f"{name:22}{value:9.3f}   bar {bar}: {'ok' if value <= bar else 'OVER'}")
+        print(f"{name:24}{value:9.3f}   bar {bar}: {'ok' if value <= bar else 'OVER'}")
     print(f"written to {given.output}")
     return int(any(value > bar for _, value, bar in checks))
 
