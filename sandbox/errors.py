@@ -12,6 +12,7 @@
     ├── NoLabOpen             a helper needs an open lab and there is none
     ├── BadWorkerFile         the name or the text of a worker file can not be used
     ├── NotSendable           a function or an argument that can not travel to a worker
+    │   └── WorkerFileGone    a function whose worker file is no longer there
     ├── WaitedInVain          the caller's own patience ended before the job did
     ├── JobNotFound           no job row has this id
     ├── IllegalTransition     a state change that the job's life does not have
@@ -62,6 +63,10 @@ class BadWorkerFile(SandboxError):
 
 class NotSendable(SandboxError, TypeError):
     """Only functions of a worker file and JSON values travel to a worker."""
+
+
+class WorkerFileGone(NotSendable):
+    """The worker file of a function is gone: its lab was closed, or the file was removed."""
 
 
 class WaitedInVain(SandboxError, TimeoutError):

@@ -83,7 +83,9 @@ def check(
     if not chosen:
         raise click.UsageError("there is nothing to run: the lessons named have no exercises, so no solutions.")
     began = time.monotonic()
-    trials = Trials(lessons, submissions=only != "lessons", quizzes=only != "solutions", folder=build)
+    # Whoever was handed the lessons and exercises alone has none, and is no author who forgot them.
+    bank = only != "lessons" and (course.root / "tests/submissions").is_dir()
+    trials = Trials(lessons, submissions=bank, quizzes=only != "solutions", folder=build)
     with trials, progress_display(quiet=as_json) as notice:
         results = running.run_all(
             chosen,

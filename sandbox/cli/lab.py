@@ -79,7 +79,7 @@ def lab(which: str | None, port: int, no_browser: bool, grading: bool) -> int:
         stop(jupyter)
     if code != 0:
         raise StackFailed(_ended(code, log))
-    click.echo("JupyterLab was shut down from its own menu.")
+    click.echo("JupyterLab has ended: by its own menu, or because somebody stopped it.")
     return 0
 
 
@@ -126,6 +126,8 @@ def start(root: Path, port: int, token: str, page: str, log: Path, *, grading: b
         "ServerApp.allow_root": os.name == "posix" and os.geteuid() == 0,  # a container is often root
         "ServerApp.allow_remote_access": False,
         "LabApp.default_url": page,
+        # Not as a login, which would start from another PATH and not find `course`.
+        "ServerApp.terminado_settings": {"shell_command": [os.environ.get("SHELL") or "sh"]},
         # The tabs that were open are the course's own, not those of whatever else this user has in JupyterLab.
         "LabApp.workspaces_dir": root / "build" / "workspaces",
         # Nothing calls beyond this machine: no news, no look for a newer version, no catalogue of extensions.

@@ -84,8 +84,8 @@ def export_(file: Path, force: bool) -> int:
     try:
         # Not over a link, but where it leads.
         notebooks.replace(file.resolve(), "".join(contents.lines[entry.entry] + "\n" for entry in contents.entries))
-    except OSError as error:
-        raise BadSetting(f"{file} can not be written: {error.strerror}.") from None
+    except (OSError, RuntimeError) as error:  # until Python 3.12 a loop of links is a RuntimeError
+        raise BadSetting(f"{file} can not be written: {getattr(error, 'strerror', None) or error}.") from None
     click.echo(f"Wrote {_entries(len(contents.entries))} to {file}.{_passed_over(contents)}")
     return 0
 

@@ -20,7 +20,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 # Imported before the fork, so that no case pays for them: what a learner's file is likely to import.
@@ -55,6 +55,20 @@ class Remote:
         return reply.get("value")
 
 
+def known_as(shown: type) -> Callable[[type], type]:
+    """Give a stand-in the name of what it stands in for: an error that names it names a thing the learner knows."""
+
+    def rename(cls: Any) -> type:
+        for each in vars(cls).values():
+            if isinstance(each, FunctionType):
+                each.__qualname__ = f"{shown.__name__}.{each.__name__}"
+        cls.__name__, cls.__qualname__, cls.__module__ = shown.__name__, shown.__qualname__, shown.__module__
+        return cls  # type: ignore[no-any-return]
+
+    return rename
+
+
+@known_as(sandbox.jobs.Job)
 class RemoteJob:
     """The job as the learner's function sees it: the methods of ``sandbox.jobs.Job``, answered by the grader."""
 
@@ -110,6 +124,7 @@ def _whole(what: str, index: Any) -> int:
     return int(index)
 
 
+@known_as(list)
 class Rows(list[Any]):
     """The rows of a file. Fetching the next one is a place at which the soft limit can land, too."""
 

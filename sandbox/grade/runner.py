@@ -24,7 +24,7 @@ from typing import IO, Any
 
 import psutil
 
-from sandbox.errors import GraderFailed
+from sandbox.errors import GraderFailed, NotSendable
 from sandbox.grade.wire import Wire
 from sandbox.services import code
 
@@ -48,7 +48,14 @@ class Submission:
     def of(cls, function: Any) -> Submission:
         """From a function of a worker file. Raises NotSendable, with what to do, for anything else."""
         file = code.file_of(function)
-        files = {path.stem: path.read_text(encoding="utf-8") for path in file.parent.glob("*.py")}
+        files = {}
+        for path in file.parent.glob("*.py"):
+            try:
+                files[path.stem] = path.read_text(encoding="utf-8")
+            except (UnicodeDecodeError, OSError) as error:
+                raise NotSendable(
+                    f"the worker file {path.name} can not be read as text ({error}): run its `%%worker_file` cell again."
+                ) from None
         return cls(files=files, module=file.stem, function=function.__name__)
 
 

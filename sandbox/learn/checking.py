@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sandbox.errors import BadSetting, NoLabOpen, NotSendable, SandboxError
+from sandbox.errors import BadSetting, NoLabOpen, NotSendable, SandboxError, WorkerFileGone
 from sandbox.grade import start_spare
 from sandbox.learn import progress
 from sandbox.learn.catalog import Course, Exercise
@@ -47,7 +47,7 @@ def check(number: str, attempt: Any) -> Verdict:
         if sign:
             sign.stopped()
         raise
-    progress.record("check", lesson.number, number, status=str(found.status), source=_source(attempt))
+    progress.record("check", lesson.number, number, status=str(found.status), named=bool(found.hint), source=_source(attempt))
     shown = sign.become(found) if sign else found
     if number in CHECKERS:
         start_spare()  # the next check answers at once
@@ -63,8 +63,12 @@ def _judged(exercise: Exercise, attempt: Any) -> Verdict:
             results = CHECKERS[exercise.id](attempt)
     except (NotAttempted, NotYet) as found:
         results = [found]
-    except (NotSendable, NoLabOpen) as error:
-        # The learner can mend these, and the message says how.
+    except (NoLabOpen, WorkerFileGone) as error:
+        # Nothing was tried, so nothing is known to be wrong with the code.
+        text = f"{error} Your code was not judged."
+        return Verdict(exercise=exercise.id, status=Status.INCONCLUSIVE, title=exercise.title, happened=text)
+    except NotSendable as error:
+        # The learner can mend this, and the message says how.
         results = [NotYet(str(error), hints=False)]
     except (SandboxError, OSError) as error:
         text = f"{error} Your code was not judged. `course doctor` looks for the reason."
@@ -95,7 +99,7 @@ def _verdict(exercise: Exercise, results: list[Any]) -> Verdict:
             return said(Status.NOT_YET, result.happened, seen=result.seen, why=result.why, hint=line)
     if exercise.id in FORMS:
         return said(Status.PASSED, "The form is complete. Whether it is a good message, a person says who reads it.")
-    tried = f"{len(results)} of {len(results)} cases are right"
+    tried = f"{len(results)} of {len(results)} cases are right" if len(results) > 1 else "It is right"
     return said(Status.PASSED, f"{tried}; the graded exercise tries more than these.")
 
 

@@ -127,6 +127,9 @@ def terms(root: Path | None = None) -> tuple[Term, ...]:
 
 @lru_cache
 def _items(root: Path, lesson: str) -> tuple[Item, ...]:
+    for path in sorted((root / FOLDER).glob("*.toml")):
+        if path.name != GLOSSARY and not re.fullmatch(r"[0-9]{2}_[a-z0-9_]+\.toml", path.name):
+            raise BadNotebook(f"{path}: nothing reads a file of this name; call it after its lesson, NN_slug.toml.")
     found: dict[str, Item] = {}
     for path in sorted((root / FOLDER).glob(f"{lesson}_*.toml")):
         data = _toml(path)
@@ -245,6 +248,7 @@ def _terms(root: Path) -> tuple[Term, ...]:
         name, text, lesson = (_text(table, key, path, who) for key in ("name", "text", "lesson"))
         if not re.fullmatch(r"[0-9][0-9]", lesson):
             raise BadNotebook(f"{path}: {who} has the lesson {lesson!r}; write its two digits, {_WRITE['lesson']}.")
+        name = " ".join(name.split())
         found.append(Term(name=name, text=" ".join(text.split()), lesson=lesson, see=_texts(table, "see", path, who)))
     names, anchors = [term.name for term in found], [term.anchor for term in found]
     for term in found:
@@ -260,7 +264,7 @@ def _terms(root: Path) -> tuple[Term, ...]:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
     except UnicodeDecodeError:
         raise BadNotebook(f"{path} is not valid TOML: it is not UTF-8; save it as UTF-8.") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:

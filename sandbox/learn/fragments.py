@@ -77,7 +77,7 @@ def run(code: str) -> Ran:
         out, left = Path(folder, "out"), Path(folder, "left")
         token = secrets.token_hex(8)
         env = {name: value for name, value in os.environ.items() if not name.startswith("SANDBOX_")}
-        with open(out, "wb") as printed:
+        with open(out, "w+b") as printed:
             process = subprocess.Popen(
                 [sys.executable, "-X", "utf8", "-W", "ignore", "-c", DRIVER, str(file), str(left)],
                 stdin=subprocess.DEVNULL,
@@ -95,7 +95,8 @@ def run(code: str) -> Ran:
                 ended = False
             finally:
                 _end(process, token)
-        with open(out, "rb") as printed:
+            # From the file that was opened: the fragment may have put anything in its place.
+            printed.seek(0)
             text = printed.read(4 * LONGEST).decode("utf-8", "replace")[:LONGEST].strip("\n").rstrip()
         if not ended:
             return Ran(kind="no end", printed=text)
@@ -108,11 +109,13 @@ def run(code: str) -> Ran:
 def _error(left: Path) -> tuple[str, int | None]:
     """The first line of the error that left the fragment, and its line; nothing for a process that just ended."""
     try:
+        if not left.is_file() or left.is_symlink():
+            return "", None
         found = json.loads(left.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        text = next(iter(str(found["text"]).splitlines()), "")[:300]
+        return ": ".join(filter(None, [str(found["name"]), text])), found["line"]
+    except (OSError, ValueError, KeyError, TypeError):
         return "", None
-    text = next(iter(str(found["text"]).splitlines()), "")[:300]
-    return ": ".join(filter(None, [found["name"], text])), found["line"]
 
 
 def _end(process: subprocess.Popen[bytes], token: str) -> None:

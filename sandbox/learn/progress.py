@@ -16,15 +16,18 @@ import stat
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
+from sandbox.errors import BadSetting
+from sandbox.learn.catalog import find_root
 from sandbox.learn.front import person_watches
 
 ENV = "COURSE_PROGRESS"
 OFF = "off"
+SLACK = timedelta(minutes=5)  # two machines' clocks do not agree to the second
 # The lock is held for milliseconds. Whoever holds it this long is stopped, and a lesson does not wait for that.
 LOCK_SECONDS = 5.0
 KINDS = {
@@ -63,7 +66,8 @@ class Entry:
     @classmethod
     def _of_any_kind(cls, line: str) -> Entry | None:
         try:
-            found = json.loads(line)
+            # What JSON can write and no text can hold, half of a surrogate pair, is replaced.
+            found = json.loads(json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"))
             at = datetime.fromisoformat(found["at"])
             kind, lesson, item, data = found["kind"], found["lesson"], found["item"], found["data"]
             texts = all(isinstance(value, str) for value in (found["entry"], kind, lesson, item))
@@ -93,10 +97,18 @@ def chosen() -> Path | None:
         return home()
     if named.lower() == OFF:
         return None
+    path = Path(named)
+    with contextlib.suppress(RuntimeError):  # ~somebody who is not known here
+        path = path.expanduser()
+    # From the course's folder, or a lesson, an exercise and a terminal would each have a file of their own.
+    return path if path.is_absolute() else _root() / path
+
+
+def _root() -> Path:
     try:
-        return Path(named).expanduser()
-    except RuntimeError:  # ~somebody who is not known here
-        return Path(named)
+        return find_root()
+    except BadSetting:
+        return Path.cwd()
 
 
 def home() -> Path:
@@ -201,11 +213,24 @@ def entries(path: Path | None = None) -> list[Entry]:
         about = path.stat()
         if _read and _read[:3] == (path, about.st_mtime_ns, about.st_size):
             return list(_read[3])
-        found = [entry for entry in read(path).entries if entry.kind in KINDS]
+        found = _in_order([entry for entry in read(path).in_file if entry.kind in KINDS])
     except OSError:
         return []
     _read = (path, about.st_mtime_ns, about.st_size, found)
     return list(found)
+
+
+def _in_order(found: Sequence[Entry]) -> list[Entry]:
+    """In the order of time. An entry from the future is a clock's mistake: it counts from the entry before it in the file,
+    or it would be the newest for ever, and a card would not come back before its day.
+    """
+    now, before = datetime.now(UTC) + SLACK, datetime.fromtimestamp(0, UTC)
+    kept = []
+    for entry in found:
+        kept.append(entry if entry.at <= now else replace(entry, at=before))
+        before = max(before, kept[-1].at)
+    # After an import a later line may be an earlier moment.
+    return sorted(kept, key=lambda entry: entry.at)
 
 
 def last(kind: str, item: str) -> Entry | None:
@@ -215,11 +240,16 @@ def last(kind: str, item: str) -> Entry | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a file holds: its entries in the order of time, each once, also of kinds that only a later version knows."""
+    """What a file holds: each entry once, also of kinds that only a later version knows."""
 
-    entries: list[Entry]
+    in_file: list[Entry]  # in the order of the file
     lines: dict[str, str]  # entry id -> its line as it stands there: a copy loses no field that is not known here
     passed_over: int  # lines that are no entry
+
+    @property
+    def entries(self) -> list[Entry]:
+        """In the order of time."""
+        return sorted(self.in_file, key=lambda entry: entry.at)
 
 
 def read(path: Path) -> Contents:
@@ -231,13 +261,14 @@ def read(path: Path) -> Contents:
     passed_over = 0
     for data in path.read_bytes().split(b"\n"):
         line = data.decode("utf-8", "replace").strip()
+        if not line:
+            continue
         entry = Entry._of_any_kind(line)
         if entry is None:
-            passed_over += bool(line)
+            passed_over += 1
         elif entry.entry not in found:
             found[entry.entry], lines[entry.entry] = entry, line
-    # After an import a later line may be an earlier moment.
-    return Contents(entries=sorted(found.values(), key=lambda e: e.at), lines=lines, passed_over=passed_over)
+    return Contents(in_file=list(found.values()), lines=lines, passed_over=passed_over)
 
 
 def merge(given: Contents, path: Path) -> int:

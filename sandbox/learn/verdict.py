@@ -32,11 +32,12 @@ class NotYet(Exception):
 
     `happened` says what the code did, `seen` what a user of the system would see, `why` the reason. `mistake` names
     the kind of mistake without a value of the case that showed it: marks are explained by it, also for a hidden case.
+    Without `hints` the verdict names no next hint: for an error in the code that no hint is about.
     """
 
-    def __init__(self, happened: str, *, seen: str = "", why: str = "", mistake: str = "") -> None:
+    def __init__(self, happened: str, *, seen: str = "", why: str = "", mistake: str = "", hints: bool = True) -> None:
         super().__init__(happened)
-        self.happened, self.seen, self.why, self.mistake = happened, seen, why, mistake
+        self.happened, self.seen, self.why, self.mistake, self.hints = happened, seen, why, mistake, hints
 
 
 class NotAttempted(Exception):
@@ -51,7 +52,7 @@ class Verdict:
     happened: str = ""
     seen: str = ""
     why: str = ""
-    hint: str = ""  # what to type for the next hint, and the hint's title
+    hint: str = ""  # what to type for the next hint, and its title; empty where no hint is about the mistake
 
     @property
     def passed(self) -> bool:

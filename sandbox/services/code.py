@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sandbox.errors import BadWorkerFile, NotSendable
+from sandbox.errors import BadWorkerFile, NotSendable, WorkerFileGone
 
 _loaded: dict[str, str] = {}  # path -> digest of the text that was imported
 _folders: set[Path] = set()  # the work folders that anything was loaded from
@@ -100,6 +100,11 @@ def file_of(function: Any) -> Path:
         file = Path(inner.__code__.co_filename)
         if file.parent in _folders and file.is_file():
             return file
+        if file.parent in _folders:
+            raise WorkerFileGone(
+                f"the worker file of {inner.__name__}, {file.name}, is gone: its lab was closed, or the file removed. Open the "
+                "lab, run the cell that begins with `%%worker_file` again, then this one."
+            )
     name = getattr(function, "__name__", None) or repr(function)
     raise NotSendable(
         f"{name} is not a function of a worker file, so the worker can not import it. Define it at the top level of a cell "

@@ -26,7 +26,7 @@ def has_ended(state):
     return state == "completed"
 """
 FAST = "%%worker_file ended\ndef has_ended(state):\n    return state == 'completed'\n"
-NEXT = "What is in the row?"
+NEXT = "What does the function get?"
 
 
 def output(page: PracticePage, cell: int) -> Locator:
@@ -55,7 +55,7 @@ def test_the_sign_stands_there_while_the_check_runs_and_the_verdict_takes_its_pl
     expect(status).to_contain_text("00.1 Hand something in: checking …")
     gate.touch()
     page.wait_until_idle()
-    expect(status).to_contain_text("For a job that is failed your function answered False.")
+    expect(status).to_contain_text("For failed and cancelled your function answered False.")
     expect(status).to_contain_text(f'Next hint: hint("00.1") – {NEXT}')
     assert output(page, 2).count() == 1
     assert page.entries("check")[0].data["status"] == "not yet"

@@ -93,7 +93,7 @@ def try_course(root: Path, work: Path) -> list[Tried]:
         (
             "function answered nothing",
             "function answered too little",
-            "its author is not told 'your function answered too",
+            "failed your function answered too little (None).', but:",
         ),
         ("return state in TERMINAL", "return state not in TERMINAL", "check says 'not yet' and not 'passed'"),
         ("def has_ended(state):", "def has_begun(state):", "AttributeError"),
@@ -115,7 +115,7 @@ def test_two_mistakes_that_are_told_the_same_are_a_failure(course: Path, tmp_pat
     path = course / BANK
     with open(path, "a", encoding="utf-8") as file:
         file.write(
-            '\n[[wrong]]\nname = "again"\nsays = "running is not a terminal state"\nscore = 0.71\n'
+            '\n[[wrong]]\nname = "again"\nsays = "pending are not terminal"\nscore = 0.71\n'
             "text = 'def has_ended(state): return bool(1)'\n"
         )
     failures = [one for one in try_course(course, tmp_path / "work") if one.error]
@@ -185,7 +185,7 @@ def test_course_check_tries_the_bank_beside_the_notebooks(course: Path, capsys: 
     assert list(second) == ["exercise", "name", "passed", "score", "expected", "message"]
     assert (second["exercise"], second["name"], second["passed"]) == ("00.1", "only success counts", True)
     assert second["score"] == second["expected"] == 0.43
-    assert "For a job that is failed your function answered False." in second["message"]
+    assert "For failed your function answered False." in second["message"]
     assert main(["check", "--only", "solutions"]) == 0
     assert "submissions: 7 of 7 as expected\n" in capsys.readouterr().out
 

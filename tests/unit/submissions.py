@@ -53,7 +53,7 @@ HOSTILE_QUERIES = [
         says="did not take the query",
     ),
     Wrong(name="a write", text=query("delete from jobs returning id"), says="read-only transaction"),
-    Wrong(name="a commit", text=query("commit"), says="The query returns no columns, and no column named id"),
+    Wrong(name="a commit", text=query("commit"), says="The query returns no columns, and no column named `id`"),
     Wrong(name="never ends", text=query("select pg_sleep(600), id from jobs"), says="ran for two seconds"),
     Wrong(
         name="ends its connection",
@@ -63,12 +63,12 @@ HOSTILE_QUERIES = [
     Wrong(
         name="the lesson's own table",
         text=query("select id from public.jobs"),
-        says="The query reads public.jobs, which is not the table it is asked about",
+        says="The query reads `public.jobs`, which is not the check's own table `jobs`.",
     ),
     Wrong(
         name="rows of its own",
         text=query("select gen_random_uuid() as id from jobs"),
-        says="finds rows that are not in the table it is asked about",
+        says="finds rows that are not in the table `jobs`",
     ),
     Wrong(
         name="a file, or a program",

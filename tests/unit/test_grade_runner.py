@@ -352,6 +352,21 @@ def test_a_wrong_argument_is_an_error_where_it_was_made() -> None:
         assert (outcome.type, outcome.where["line"]) == ("TypeError", 2)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("rows.nothing", "'list' object has no attribute 'nothing'"),
+        ("job.finished", "'Job' object has no attribute 'finished'"),
+        ("job.finish()", "Job.finish() missing 1 required positional argument: 'state'"),
+        ("rows.copy(1)", "list.copy() takes 1 positional argument but 2 were given"),
+        ("raise KeyError(type(rows), type(job))", "(<class 'list'>, <class 'sandbox.jobs.attempt.Job'>)"),
+    ],
+)
+def test_an_error_names_no_stand_in(line: str, said: str) -> None:
+    """What stands in for the list of rows and for the job has the name of what a learner knows."""
+    assert ask(f"def f(job, rows):\n    {line}\n", {"job": "j", "rows": []})[0].message == said
+
+
 def test_the_childs_environment_holds_nothing_of_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Addresses and passwords of real servers do not reach the process that a learner's code runs in."""
     monkeypatch.setenv("SANDBOX_DATABASE_URL", "postgresql://secret")

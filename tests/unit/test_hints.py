@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from sandbox.learn import catalog, check, hint, hints, progress
 from sandbox.learn.catalog import Exercise
 from sandbox.learn.hints import Ladder
 from sandbox.learn.widgets.hints import Hints
+from sandbox.services import code
 
 TITLES = [
     "Which clause can't tell them apart?",
@@ -64,9 +66,17 @@ def test_each_further_call_opens_the_next_and_the_last_stays() -> None:
     assert steps() == [1, 2, 3, 4]
 
 
-def test_a_check_that_was_not_passed_has_named_the_first() -> None:
+def test_a_check_that_was_not_passed_has_named_the_first(tmp_path: Path) -> None:
     """After a failing check, whose verdict has the title, the first call opens the first step."""
-    assert TITLES[0] in str(check("03.1", None))
+    text = "def import_orders(job, rows):\n    pass\n"
+    work = tmp_path / "work"
+    work.mkdir()
+    try:
+        verdict = check("03.1", code.load(code.write("submission", text, work)).import_orders)
+    finally:
+        code.forget(work)
+        sys.path.remove(str(work))
+    assert TITLES[0] in str(verdict)
     assert str(hint("03.1")).count("(closed)") == 3
 
 

@@ -13,6 +13,7 @@ import pytest
 from sandbox.errors import BadSetting, GraderFailed
 from sandbox.learn import Batch, Planted, check, checking, grade, hint, progress
 from sandbox.learn.checking import CHECKERS
+from sandbox.learn.checks.clauses import around, catching
 from sandbox.learn.verdict import NotYet, OnPage, Status, Verdict
 from sandbox.services import Lab, code
 
@@ -73,11 +74,150 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 
 def test_a_message_names_the_learners_own_lines(make: Make) -> None:
-    """The verdict on the naive loop names the line where the limit landed and the line that caught it, with their text."""
+    """The verdict on the naive loop names the line where the limit landed and the clause that caught it."""
     verdict = check("03.1", make(NAIVE, "import_orders"))
-    assert "landed while row 3 was being saved, at line 8, `save_order(job, row)`" in verdict.happened
-    assert "caught it at line 11, `job.item_failed(i, error)`" in verdict.happened
+    assert "landed while row 3 (counted from 0) was being saved, at line 8, `save_order(job, row)`" in verdict.happened
+    assert "caught it at line 10, `except Exception as error:`" in verdict.happened
     assert verdict.seen and verdict.why
+
+
+def told(text: str, case: Batch, make: Make) -> NotYet:
+    """What the checker of 03.1 says of `text` in one case."""
+    (found,) = CHECKERS["03.1"](make(text, "import_orders"), [case])
+    assert isinstance(found, NotYet)
+    return found
+
+
+SAVING = Batch(title="saving", rows=6, limit="saving", at=2)
+
+
+def test_what_people_see_is_true_of_this_run(make: Make) -> None:
+    """Where work went on after the limit: the row's state as it is, and the hard limit of a longer file if it ended."""
+    ended = told(NAIVE, SAVING, make).seen
+    assert "This file is short: your function came to its end, and the job's row says completed." in ended
+    assert ended.endswith("and the job's row is left at running: a spinner that never stops.")
+    left = told(NAIVE.replace("    job.complete()\n", ""), SAVING, make).seen
+    assert left.endswith(
+        "reported as bad and is not. The job's row says running, and goes on saying so: a spinner that never stops."
+    )
+    stopped = told(
+        NAIVE.replace("item_failed(i, error)", "item_failed(i, error)\n            break"), SAVING, make
+    ).seen
+    assert stopped.endswith("reported as bad and is not. The job's row says completed.")
+
+
+def test_an_end_that_was_written_is_named_with_its_line_and_the_clause_around_it(make: Make) -> None:
+    """A wrong state has the learner's reason in quotes, the line that wrote it, and the clause that had caught the limit."""
+    text = LOOP_RIGHT.replace('job.time_out(f"aborted after {job.done} of {len(rows)} rows")', "job.fail('it's late')")
+    happened = told(text.replace("'it's late'", '"it\'s late"'), SAVING, make).happened
+    assert "Your code caught it at line 16, `except SoftTimeLimitExceeded:`. The job's row ended as failed" in happened
+    assert """with the reason "it's late", written at line 17, `job.fail("it's late")`.""" in happened
+
+
+def test_an_end_that_stood_there_before_the_limit_has_no_clause_that_caught_it(make: Make) -> None:
+    """A clause that failed the job for a bad row is not said to have caught the limit that landed later."""
+    text = LOOP_RIGHT.replace("job.item_failed(i, error)", "job.item_failed(i, error); job.fail('a bad row')")
+    happened = told(text, Batch(title="a", bad=(1,), limit="saving", at=4), make).happened
+    assert "caught it" not in happened
+    assert "The job's row ended as failed, with the reason 'a bad row', written at line 14" in happened
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_an_error_in_the_code_says_how_many_orders_are_in(number: int, make: Make) -> None:
+    """An error that neither a limit nor a bad row has caused, at the start and after some rows; no hint is about it."""
+    text = LOOP_RIGHT.replace(
+        "            try:\n                save",
+        f"            if i == {number}:\n                nothing\n            try:\n                save",
+    )
+    found = told(text, Batch(title="a", rows=5), make)
+    assert "raised `NameError: name 'nothing' is not defined`, at line 9, `nothing`." in found.happened
+    count = "3 of the 5 orders are in" if number else "None of the 5 orders is in"
+    assert found.seen == f"{count}, and the job's row says running."
+    assert found.why == "No soft limit and no bad row had a part in it: the error is in the code itself."
+    assert not found.hints
+
+
+def test_an_error_in_the_clause_for_bad_rows_is_not_said_to_be_without_one(make: Make) -> None:
+    """A misspelled call in the clause that takes a bad row's error: the bad row is named, and where to look."""
+    found = told(LOOP_RIGHT.replace("item_failed", "item_faild"), Batch(title="a", bad=(2,)), make)
+    assert "The last row it had tried to save was row 2 (counted from 0), a bad one." in found.happened
+    assert "'Job' object has no attribute 'item_faild'" in found.happened and not found.hints
+
+
+def test_an_error_before_the_limit_could_land_is_named(make: Make) -> None:
+    """A function that raises before the place of the limit is told of its own error."""
+    found = told(loop("rows.nothing"), SAVING, make)
+    assert "Before that your function raised `AttributeError: 'list' object has no attribute 'nothing'`, at line 6" in (
+        found.happened
+    )
+    assert found.mistake == "it raised AttributeError before the limit landed" and not found.hints
+
+
+TRY = """
+def f():
+    try:
+        try:
+            work()
+        except {inner}:
+            {body}
+    except (ValueError, Exception) as late:
+        return
+"""
+
+
+@pytest.mark.parametrize(
+    ("inner", "body", "clause"),
+    [
+        ("Exception", "pass", "line 6, `except Exception:`"),
+        ("Exception as error", "raise error", "line 8, `except (ValueError, Exception) as late:`"),
+        ("SoftTimeLimitExceeded", "raise", "line 8, `except (ValueError, Exception) as late:`"),
+        (
+            "celery.exceptions.SoftTimeLimitExceeded",
+            "pass",
+            "line 6, `except celery.exceptions.SoftTimeLimitExceeded:`",
+        ),
+        ("ValueError", "pass", "line 8, `except (ValueError, Exception) as late:`"),
+        ("Limits", "pass", ""),
+        ("Exception", "raise KeyError", ""),
+        ("Exception", "if x: raise", ""),
+    ],
+)
+def test_the_clause_that_caught_the_limit_is_named_where_that_is_sure(inner: str, body: str, clause: str) -> None:
+    """The innermost clause that takes it and keeps it; none where the text alone does not tell."""
+    assert catching(TRY.format(inner=inner, body=body), {"line": 5}) == clause
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "clause"),
+    [
+        ("try:\n    pass\nexcept:\n    def f():\n        work()\n", 5, ""),
+        ("try:\n    with suppress(Exception):\n        work()\nexcept Exception:\n    pass\n", 3, ""),
+        (
+            "from a import SoftTimeLimitExceeded as Late\ntry:\n    work()\nexcept Late:\n    pass\n",
+            3,
+            "line 4, `except Late:`",
+        ),
+        (
+            "match x:\n    case 1:\n        try:\n            work()\n        except:\n            pass\n",
+            4,
+            "line 5, `except:`",
+        ),
+        ("try:\n    pass\nexcept Exception:\n    work()\n", 4, ""),
+        ("not python", 1, ""),
+        ("work()", 99, ""),
+        ("work()", None, ""),
+    ],
+)
+def test_a_line_outside_of_what_can_catch_has_no_clause(text: str, line: int | None, clause: str) -> None:
+    """Another function, a suppress, a clause's own lines, a text that is no Python, and a line that is not there."""
+    assert catching(text, {"line": line} if line else {}) == clause
+
+
+def test_the_clause_around_a_line_is_the_innermost_or_none() -> None:
+    """A clause within a clause, and a line in a helper that stands in none."""
+    text = "try:\n    a()\nexcept A:\n    try:\n        b()\n    except B:\n        c()\n"
+    assert [around(text, {"line": line}) for line in (2, 5, 7)] == ["", "line 3, `except A:`", "line 6, `except B:`"]
+    assert around("", {"line": 1}) == around("x", {}) == ""
 
 
 def test_a_right_loop_passes_and_gets_all_points(make: Make) -> None:
@@ -240,9 +380,9 @@ def test_a_verdict_reads_the_same_in_text_and_in_html() -> None:
 
 
 def test_not_yet_carries_its_parts() -> None:
-    """NotYet keeps what happened, what people see, why, and the kind of mistake."""
-    error = NotYet("h", seen="s", why="w", mistake="m")
-    assert (error.happened, error.seen, error.why, error.mistake) == ("h", "s", "w", "m")
+    """NotYet keeps what happened, what people see, why, the kind of mistake, and whether a hint is about it."""
+    error = NotYet("h", seen="s", why="w", mistake="m", hints=False)
+    assert (error.happened, error.seen, error.why, error.mistake, error.hints) == ("h", "s", "w", "m", False)
 
 
 def test_a_verdict_that_is_not_yet_names_the_next_hint(make: Make) -> None:
@@ -251,6 +391,22 @@ def test_a_verdict_that_is_not_yet_names_the_next_hint(make: Make) -> None:
     assert verdict.hint == '`hint("03.1")` – Which clause can\'t tell them apart?'
     assert str(verdict).endswith(f"  Next hint: {verdict.hint}")
     assert check("03.1", make(LOOP_RIGHT, "import_orders")).hint == ""
+
+
+@pytest.mark.parametrize(
+    ("exercise", "text"),
+    [
+        ("00.1", "def f(state):\n    return nothing\n"),
+        ("00.1", "def f(state):\n    print(state)\n"),
+        ("03.1", "def f(job, rows):\n    return rows.nothing\n"),
+        ("03.2", "def f():\n    return 7\n"),
+        ("03.2", "def f():\n    return 'select id from public.jobs'\n"),
+    ],
+)
+def test_an_error_in_the_code_itself_names_no_hint(exercise: str, text: str, make: Make, lab: Lab) -> None:
+    """No hint is about a name that does not exist, a value of the wrong type or another table: none is named."""
+    verdict = check(exercise, make(text, "f"))
+    assert verdict.status == Status.NOT_YET and verdict.hint == "" and "Next hint" not in str(verdict)
 
 
 @pytest.mark.parametrize(
@@ -290,18 +446,51 @@ def test_marks_for_a_query_and_a_state_hold_no_value_either(
     grade("03.2", every, [LIMITS, LIMITS[1:]])
     grade("00.1", make("def has_ended(state):\n    return False\n", "has_ended"), [["timed_out"]])
     assert capsys.readouterr().out.splitlines() == [
-        "not yet  case 1: the query misses a running row with a hard limit that is stuck",
-        "not yet  case 2: the query misses a running row with only a soft limit that is stuck",
-        "not yet  case 1: the query finds a running row with a hard limit that is not stuck",
-        "not yet  case 2: the query finds a row that says completed that is not stuck",
+        "not yet  case 1: the query misses a running job with a hard limit that is stuck",
+        "not yet  case 2: the query misses a running job with only a soft limit that is stuck",
+        "not yet  case 1: the query finds a running job with a hard limit that is not stuck",
+        "not yet  case 2: the query finds a job that is completed that is not stuck",
         "not yet  case 1: a state that ends was taken for one that does not",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "unread"),
+    [("select id from public.jobs", True), ("select j.id from jobs j join public.jobs p on p.id = j.id", False)],
+)
+def test_rows_that_were_looked_at_are_not_said_not_to_be(sql: str, unread: bool, make: Make, lab: Lab) -> None:
+    """A query that reads the check's table beside another one is not told that it never looked at it."""
+    verdict = check("03.2", make(f"def stuck_jobs():\n    return {sql!r}\n", "stuck_jobs"))
+    assert "The query reads `public.jobs`" in verdict.happened
+    assert ("never looked at" in verdict.seen) is unread
+
+
+def test_a_job_that_comes_back_again_is_named_with_how_often(make: Make, lab: Lab) -> None:
+    """Three times the same job: which one, how often, and what does not multiply rows."""
+    sql = QUERY_RIGHT.split('"""')[1]
+    text = f'def stuck_jobs():\n    return """{sql} union all {sql} union all {sql}"""\n'
+    verdict = check("03.2", make(text, "stuck_jobs"))
+    assert "one job more than once: running, started 60 min ago" in verdict.happened
+    assert verdict.happened.endswith(", 3 times.") and verdict.seen == "The same customer is told 3 times."
+    assert "`union all`" in verdict.why
+
+
+def test_all_states_that_were_answered_wrong_are_named(make: Make) -> None:
+    """Both kinds of wrong answers stand in one message, and both of what people see."""
+    verdict = check("00.1", make("def has_ended(state):\n    return state in ('pending', 'failed')\n", "has_ended"))
+    assert verdict.happened == "For completed your function answered False, for pending it answered True."
+    assert "waits for a job that is over" in verdict.seen and "gives up on a job that goes on" in verdict.seen
+    assert verdict.why == (
+        "completed is terminal, so the answer is True; pending is not terminal, so the answer is False."
+    )
 
 
 def test_several_rows_that_are_not_stuck_are_all_named(make: Make, lab: Lab) -> None:
     """A query that finds two healthy rows is told of both."""
     function = make("def stuck_jobs():\n    return \"select id from jobs where state = 'running'\"\n", "stuck_jobs")
-    assert "finds 2 rows that are not stuck: running, started 60 min ago" in check("03.2", function).happened
+    assert (
+        "finds the rows of 2 jobs that are not stuck: running, started 60 min ago" in check("03.2", function).happened
+    )
 
 
 @pytest.fixture

@@ -46,12 +46,41 @@ def test_what_is_recorded_is_read_again(file: Path) -> None:
     assert len(file.read_text().splitlines()) == 3
 
 
-@pytest.mark.parametrize("text", ["\ud83d", "a\udc80b", "\x00\x1b[31m", "\u2028", '"\\'])
+@pytest.mark.parametrize("text", ["\x00\x1b[31m", "\u2028", '"\\'], ids=["control", "separator", "quotes"])
 def test_any_text_can_be_recorded(file: Path, text: str) -> None:
-    """Half of a character pair, control characters and line separators come back as they were."""
+    """Control characters and line separators come back as they were."""
     progress.record("check", "03", "03.1", status="not yet", source=text)
     (found,) = progress.entries()
     assert found.data["source"] == text
+
+
+def test_half_a_character_is_recorded_and_comes_back_as_a_question_mark(file: Path) -> None:
+    """Half of a surrogate pair can be typed and not be sent to a page: it costs neither the entry nor whoever reads it."""
+    progress.record("check", "03", "03.1", status="not yet", source="a\udc80b", more=["\ud83d"])
+    (found,) = progress.entries()
+    assert (found.data["source"], found.data["more"]) == ("a?b", ["?"])
+
+
+def test_an_entry_from_the_future_is_not_the_newest_for_ever(file: Path) -> None:
+    """A clock that was wrong once: what was done after it counts as later, and an import keeps its own order."""
+    now = datetime.now(UTC)
+    progress.record("answer", "03", "03.q1", at=now - timedelta(hours=1), answer=0)
+    progress.record("answer", "03", "03.q1", at=now + timedelta(days=400), answer=1)
+    assert progress.last("answer", "03.q1").data["answer"] == 1  # type: ignore[union-attr]
+    progress.record("answer", "03", "03.q1", at=now, answer=2)
+    assert progress.last("answer", "03.q1").data["answer"] == 2  # type: ignore[union-attr]
+    assert all(entry.at <= now for entry in progress.entries())
+
+
+def test_a_relative_file_is_one_and_the_same_from_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COURSE_PROGRESS without a leading slash is meant from the course's folder, not from that of a notebook."""
+    (tmp_path / "course.toml").write_text("")
+    (tmp_path / "lessons").mkdir()
+    monkeypatch.setenv(progress.ENV, "mine.jsonl")
+    monkeypatch.delenv("COURSE_ROOT", raising=False)
+    for folder in (tmp_path, tmp_path / "lessons"):
+        monkeypatch.chdir(folder)
+        assert progress.chosen() == tmp_path / "mine.jsonl"
 
 
 def test_what_json_can_not_write_becomes_text(file: Path) -> None:

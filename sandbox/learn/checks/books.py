@@ -10,11 +10,12 @@ from sandbox.grade import Call, Reply
 from sandbox.jobs import MemoryStore, State
 from sandbox.services.shop import order_rows
 
+COUNTED = " (counted from 0)"  # once in each message that names a row of the file
 # Where the limit can land, and how a message calls it.
 PLACES = {
-    "saving": "while row {at} was being saved",
-    "between": "between two rows, as row {at} was about to be fetched",
-    "recording": "while the failure of row {at} was being recorded",
+    "saving": f"while row {{at}}{COUNTED} was being saved",
+    "between": f"between two rows of the file, as row {{at}}{COUNTED} was about to be fetched",
+    "recording": f"while the failure of row {{at}}{COUNTED} was being recorded",
     "completing": "after the last row, as the job was about to be completed",
     "completed": "just after the job was completed",
 }
@@ -44,6 +45,8 @@ class Books:
     failed: list[tuple[int, bool, dict[str, Any]]] = field(default_factory=list)
     reasons: dict[int, str] = field(default_factory=dict)  # what the function gave as the error of a failed row
     landed: dict[str, Any] | None = None  # the learner's line at which the limit was delivered
+    ended: dict[str, Any] = field(default_factory=dict)  # the learner's line that wrote the end of the job's row
+    ended_after: bool = False  # whether that was after the limit had landed
     saved_after: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -96,6 +99,8 @@ class Books:
         if state == State.COMPLETED and self._land("completing", self.case.at, call).signal:
             return Reply(signal=True)
         won = self.store.finish(self.job, state, why)
+        if won:
+            self.ended, self.ended_after = call.where, self.landed is not None
         if state == State.COMPLETED and self._land("completed", self.case.at, call).signal:
             return Reply(signal=True)
         return Reply(value=won)

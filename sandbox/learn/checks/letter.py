@@ -57,9 +57,9 @@ def message(text: Any) -> None:
     found = COLLEAGUES.search(text)
     if not found:
         raise NotYet(
-            "There is no line for your colleagues in it.",
-            seen="Somebody who finishes the rows by a script of their own, the healthy ones too.",
-            why="Begin a line of its own with `For colleagues:` and say which rows a script may finish, and why only those.",
+            "There is no line for your colleagues in your message.",
+            seen="Somebody who finishes the jobs by a script of their own, the healthy ones too.",
+            why="Begin a line of its own with `For colleagues:` and say which jobs' rows a script may finish, and why only those.",
         )
     letter, note = text[: found.start()], text[found.start() :]
     if not letter.strip():
@@ -88,25 +88,25 @@ def _letter(text: str) -> None:
             )
     if not re.search(HOW_FAR, text, re.I):
         raise NotYet(
-            "Nothing in it says how far the file got, or where one can see that.",
+            "Nothing in your message says how far the file got, or where one can see that.",
             seen="A customer who uploads all of it once more, and has half of the orders twice.",
             why="Name the number of rows that are in, or the page that shows it.",
         )
     if not re.search(rf"\b(?:{OURS})\b", text, re.I):
         raise NotYet(
-            "Nothing in it says that it was our system that stopped, and not a row of their file.",
+            "Nothing in your message says that it was our system that stopped, and not a row of their file.",
             seen="A customer who looks for the bad row.",
             why="One sentence is enough: who ended the import, and that no row was refused for what is in it.",
         )
     if not re.search(NEXT, text, re.I):
         raise NotYet(
-            "Nothing in it says what the customer has to do now.",
+            "Nothing in your message says what the customer has to do now.",
             seen="A customer who waits, or does everything again.",
             why="Say the next step, also if it is: nothing.",
         )
     if not re.search(AGAIN, text, re.I):
         raise NotYet(
-            "Nothing in it says how they can see that it will not happen again.",
+            "Nothing in your message says how they can see that it will not happen again.",
             seen="A customer who does not trust the next import either.",
             why="A promise that can be checked: what they will see from now on when an import runs out of time.",
         )
@@ -115,13 +115,13 @@ def _letter(text: str) -> None:
 def _note(text: str) -> None:
     if not re.search(OWN_LIMIT, text, re.I):
         raise NotYet(
-            "The line for colleagues does not say which rows a script may finish.",
-            seen="A script that finishes every row that says running.",
-            why="A row is stuck when its own limit has passed; age alone says nothing.",
+            "The line for colleagues does not say which jobs' rows a script may finish.",
+            seen="A script that finishes every job whose row says running.",
+            why="A job is stuck when its own limit has passed; age alone says nothing.",
         )
     if not re.search(WHY_ONLY, text, re.I):
         raise NotYet(
-            "The line for colleagues names the rows, and not why only those.",
+            "The line for colleagues says which jobs' rows, and not why only those.",
             seen="A colleague who shortens the condition, since nobody knows what it is for.",
             why="Say what could still be alive before that, and what keeps a job that ends at this moment its own ending.",
         )

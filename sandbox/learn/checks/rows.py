@@ -13,19 +13,20 @@ from psycopg.pq import ExecStatus
 
 from sandbox.grade import Reply, Submission, run_cases
 from sandbox.jobs.queries import schema
+from sandbox.learn.checks.wording import said_at, said_error
 from sandbox.learn.verdict import NotAttempted, NotYet
 from sandbox.services import Lab
 
 NOTHING = "Nothing is found, so nobody is told, and the spinner goes on."
 MOST_ROWS = 1000  # a query may find each of a handful of rows many times, and not fill the memory with them
 # A transaction holds a lock on every table it has read, whatever way the query names it.
-ELSEWHERE = """
-    select n.nspname, c.relname
+READ = """
+    select n.nspname, c.relname, n.nspname = current_schema() as own
       from pg_locks l
       join pg_class c on c.oid = l.relation
       join pg_namespace n on n.oid = c.relnamespace
      where l.pid = pg_backend_pid() and l.locktype = 'relation' and c.relkind in ('r', 'p', 'v', 'm')
-       and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname <> current_schema()
+       and n.nspname not in ('pg_catalog', 'information_schema')
      order by 1, 2
 """
 
@@ -45,9 +46,9 @@ class Planted:
     def kind(self) -> str:
         """What sort of row it is, without a number."""
         if self.state != "running":
-            return f"a row that says {self.state}"
+            return f"a job that is {self.state}"
         limit = "with a hard limit" if self.hard else "with only a soft limit" if self.soft else "without a limit"
-        return f"a running row {limit}"
+        return f"a running job {limit}"
 
     def about(self) -> str:
         limits = [f"{kind} limit {value:g} min" for kind, value in (("soft", self.soft), ("hard", self.hard)) if value]
@@ -60,20 +61,23 @@ def query_of(function: Any) -> str:
     if outcome.type == "NotImplementedError":
         raise NotAttempted
     if outcome.kind != "value":
-        detail = f"{outcome.type}: {outcome.message}" if outcome.kind == "error" else "its process ended"
         raise NotYet(
-            f"Your function did not return a query ({detail}).",
+            f"Your function raised {said_error(outcome)}, {said_at(outcome.where)}, and returned no query."
+            if outcome.kind == "error"
+            else "Your function did not return a query: its process ended.",
             why="It returns the text of one select.",
             seen=NOTHING,
             mistake="the function did not return a query",
+            hints=False,
         )
     if not isinstance(outcome.value, str) or not outcome.value.strip():
-        what = "an empty text" if outcome.type == "str" else f"a {outcome.type}, not the text of a query"
+        what = "an empty text" if outcome.type == "str" else f"a value of type {outcome.type}, not the text of a query"
         raise NotYet(
             f"Your function returned {what}.",
             why="It returns the text of one select.",
             seen=NOTHING,
             mistake="the function did not return the text of a query",
+            hints=False,
         )
     return outcome.value
 
@@ -115,8 +119,8 @@ def _seconds(minutes: float | None) -> float | None:
     return None if minutes is None else minutes * 60
 
 
-def _answer(conn: psycopg.Connection[Any], sql: str) -> tuple[list[str], list[tuple[Any, ...]], list[str]]:
-    """The columns and rows that `sql` returns, and the tables outside the prepared schema that it has read."""
+def _answer(conn: psycopg.Connection[Any], sql: str) -> tuple[list[str], list[tuple[Any, ...]], dict[str, bool]]:
+    """The columns and rows that `sql` returns, and each table it has read: whether it is of the prepared schema."""
     found: list[tuple[Any, ...]] = []
     # Rolled back whatever it was.
     with conn.transaction(force_rollback=True):
@@ -135,8 +139,9 @@ def _answer(conn: psycopg.Connection[Any], sql: str) -> tuple[list[str], list[tu
                     why="A join without a condition multiplies rows.",
                     seen="The same customers are told again and again.",
                     mistake="the query returns far more rows than there are",
+                    hints=False,
                 )
-        return columns, found, [f"{schema}.{name}" for schema, name in conn.execute(ELSEWHERE)]
+        return columns, found, {f"{schema}.{name}": own for schema, name, own in conn.execute(READ)}
 
 
 def judge_query(sql: str, rows: list[Planted]) -> None:
@@ -145,56 +150,64 @@ def judge_query(sql: str, rows: list[Planted]) -> None:
         conn.execute("set statement_timeout = '2s'")
         conn.execute("set default_transaction_read_only = on")
         try:
-            columns, found, elsewhere = _answer(conn, sql)
+            columns, found, read = _answer(conn, sql)
         except psycopg.errors.QueryCanceled:
             raise NotYet(
                 "The query ran for two seconds on a handful of rows and was stopped.",
                 why="Look for pg_sleep.",
                 seen=NOTHING,
                 mistake="the query was stopped after two seconds",
+                hints=False,
             ) from None
         except psycopg.OperationalError as error:
             raise NotYet(
-                f"The query ended its own connection: {error}",
+                f"The query ended its own connection: `{str(error).strip()}`",
                 why="It only has to read.",
                 seen=NOTHING,
                 mistake="the query ended its own connection",
+                hints=False,
             ) from None
         except (psycopg.Error, ValueError) as error:
             # Without the line that points at a place in the one above it: all this is shown in a font of any width.
             said = [line for line in str(error).strip().splitlines() if line.strip() != "^"]
             raise NotYet(
-                f"PostgreSQL did not take the query: {' '.join(said[:3])}",
+                f"PostgreSQL did not take the query: `{' '.join(said[:3])}`",
                 why="Try it in a cell of its own with lab.query(...) first; one select, no semicolon needed.",
                 seen=NOTHING,
                 mistake="PostgreSQL did not take the query",
+                hints=False,
             ) from None
-    if elsewhere:
+    if elsewhere := [name for name, own in read.items() if not own]:
+        names = " and ".join(f"`{name}`" for name in elsewhere)
+        unread = "" if any(read.values()) else " The check's own rows were never looked at."
         raise NotYet(
-            f"The query reads {' and '.join(elsewhere)}, which is not the table it is asked about.",
+            f"The query reads {names}, which is not the check's own table `jobs`.",
             why="Leave out the schema name: write `from jobs`. A check has a table `jobs` of its own.",
-            seen=NOTHING,
+            seen=f"The query works only where the table lies in that schema.{unread}",
             mistake="the query reads another table",
+            hints=False,
         )
     if "id" not in columns:
         raise NotYet(
-            f"The query returns {', '.join(columns) or 'no columns'}, and no column named id.",
-            why="Whoever finishes the rows needs to know which: select id, ... from jobs.",
-            seen=NOTHING,
+            f"The query returns {', '.join(f'`{name}`' for name in columns) or 'no columns'}, and no column named `id`.",
+            why="Whoever finishes the jobs' rows needs to know which: `select id, ... from jobs`.",
+            seen="A list of rows, and nobody can say whose jobs they are." if columns else NOTHING,
             mistake="the query returns no column named id",
+            hints=False,
         )
     answers = [str(row[columns.index("id")]) for row in found]
     if set(answers) - set(ids):
         raise NotYet(
-            "The query finds rows that are not in the table it is asked about.",
+            "The query finds rows that are not in the table `jobs`.",
             why="Write `from jobs`, without rows of your own.",
             seen="Somebody is told of a job that nobody has.",
             mistake="the query finds rows that are not in the table",
+            hints=False,
         )
     missed = [row for job_id, row in ids.items() if row.stuck and job_id not in answers]
     if missed:
         raise NotYet(
-            f"The query misses {_named(missed, 'a stuck row', 'stuck rows')}.",
+            f"The query misses {_named(missed, 'the row of a stuck job', 'the rows of {} stuck jobs')}.",
             seen="Nobody is told, and the spinner goes on.",
             why="Its own limit has passed, so no attempt can still be alive."
             if missed[0].hard or missed[0].soft
@@ -205,26 +218,33 @@ def judge_query(sql: str, rows: list[Planted]) -> None:
     if healthy:
         first = healthy[0]
         raise NotYet(
-            f"The query finds {_named(healthy, 'a row that is not stuck', 'rows that are not stuck')}.",
+            f"The query finds {_named(healthy, 'the row of a job that is not stuck', 'the rows of {} jobs that are not stuck')}.",
             seen="A healthy job gets finished under the hands of the process that works on it."
             if first.state == "running"
-            else "A row that is reported although nothing is wrong with it.",
+            else "A job that is reported although nothing is wrong with it.",
             why=_why_healthy(first),
             mistake=f"the query finds {first.kind} that is not stuck",
         )
-    if len(answers) != len(set(answers)):
+    again = {job_id: times for job_id in ids if (times := answers.count(job_id)) > 1}
+    if again:
+        whose = "; ".join(f"{ids[job_id].about()}, {_times(times)}" for job_id, times in again.items())
         raise NotYet(
-            "The query returns the same row more than once.",
-            why="A join or a union multiplies rows.",
-            seen="The same customer is told twice.",
-            mistake="the query returns a row more than once",
+            f"The query returns {'one job' if len(again) == 1 else f'{len(again)} jobs'} more than once: {whose}.",
+            why="`union all` and joins multiply rows; one select, with `or` or coalesce(), is enough.",
+            seen=f"The same customer is told {_times(max(again.values()))}.",
+            mistake="the query returns a job's row more than once",
+            hints=False,
         )
 
 
 def _named(rows: list[Planted], one: str, many: str) -> str:
-    """`a stuck row: running, started ...`, or `2 stuck rows: ...; ...`."""
-    what = one if len(rows) == 1 else f"{len(rows)} {many}"
+    """`the row of a stuck job: running, started ...`, or `the rows of 2 stuck jobs: ...; ...`."""
+    what = one if len(rows) == 1 else many.format(len(rows))
     return f"{what}: {'; '.join(row.about() for row in rows)}"
+
+
+def _times(number: int) -> str:
+    return "twice" if number == 2 else f"{number} times"
 
 
 def _why_healthy(row: Planted) -> str:

@@ -50,13 +50,13 @@ class Practice(anywidget.AnyWidget):
 
     def change(self, **fields: Any) -> None:
         """Put new values into the state; the page draws them."""
-        self.state = {**self.state, **fields}
+        self.state = {**self.state, **{name: sendable(value) for name, value in fields.items()}}
 
     def _heard(self, _: Any, content: Any, buffers: Any = None) -> None:
         """An action from the page: ``{"do": "answer", "with": [0]}``."""
         if not isinstance(content, dict) or content.get("do") not in self.actions:
             return
-        arguments, before = content.get("with", []), self.state
+        arguments, before = sendable(content.get("with", [])), self.state
         try:
             getattr(self, content["do"])(*(arguments if isinstance(arguments, list) else [arguments]))
         except SandboxError as error:
@@ -70,6 +70,15 @@ class Practice(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def sendable(value: Any) -> Any:
+    """The value without half surrogate pairs, which can neither be sent nor printed; the same one if it has none."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {sendable(name): sendable(one) for name, one in value.items()}
+    return [sendable(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def letter(place: int) -> str:

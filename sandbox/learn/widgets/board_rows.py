@@ -41,7 +41,7 @@ def row_view(row: JobRow, soft: float | None = None, hard: float | None = None, 
     running = row.state == State.RUNNING
     return {
         "short": row.id[:8],
-        "task": row.task,
+        "task": _clipped(row.task),
         "state": str(row.state),
         "mark": mark,
         "word": word,
@@ -265,5 +265,6 @@ def _cells(view: View, now: float) -> tuple[str, ...]:
 
 
 def _clipped(text: str) -> str:
-    text = " ".join(text.split())
+    # On one line, and without what a terminal or a page would act on: escapes, changes of direction.
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 2] + " …"

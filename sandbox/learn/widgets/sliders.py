@@ -6,6 +6,7 @@ no name, so a screen reader says "slider" for every one of them, and axe-core ca
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -91,10 +92,11 @@ def sliders(lesson: str, /, **ranges: tuple[float, ...]) -> Sliders:
         ranges = {name: given for name, given in USUAL.items() if name in known}
         if not ranges:
             raise BadSetting(f'say which numbers: sliders("{lesson}", rows=(8, 200)), after the cell that sets rows.')
+    new = Sliders(lesson, ranges)  # which refuses a bad range, and then the old ones stay
     if made is not None:
         made.leave()
-    _made[lesson] = Sliders(lesson, ranges)
-    return _made[lesson]
+    _made[lesson] = new
+    return new
 
 
 class Sliders(Practice):
@@ -129,7 +131,8 @@ class Sliders(Practice):
 
     def leave(self) -> None:
         """Stop watching the notebook: other sliders have taken this one's place."""
-        _notebook().events.unregister("post_run_cell", self._look)
+        with contextlib.suppress(ValueError):  # left already
+            _notebook().events.unregister("post_run_cell", self._look)
         self.close()
 
     def move(self, name: str, value: float) -> Sliders:
@@ -250,7 +253,8 @@ def _are(values: Mapping[str, float]) -> str:
 
 
 def _is_number(given: Any) -> bool:
-    return isinstance(given, (int, float)) and not isinstance(given, bool) and math.isfinite(given)
+    # A whole number has no bound in Python, and a slider has.
+    return isinstance(given, (int, float)) and not isinstance(given, bool) and abs(given) <= MOST
 
 
 def _text(lesson: Any) -> str:
