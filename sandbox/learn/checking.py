@@ -47,7 +47,9 @@ def check(number: str, attempt: Any) -> Verdict:
         if sign:
             sign.stopped()
         raise
-    progress.record("check", lesson.number, number, status=str(found.status), named=bool(found.hint), source=_source(attempt))
+    progress.record(
+        "check", lesson.number, number, status=str(found.status), named=bool(found.hint), source=_source(attempt)
+    )
     shown = sign.become(found) if sign else found
     if number in CHECKERS:
         start_spare()  # the next check answers at once
