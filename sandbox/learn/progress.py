@@ -16,7 +16,7 @@ import stat
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
@@ -213,29 +213,21 @@ def entries(path: Path | None = None) -> list[Entry]:
         about = path.stat()
         if _read and _read[:3] == (path, about.st_mtime_ns, about.st_size):
             return list(_read[3])
-        found = _in_order([entry for entry in read(path).in_file if entry.kind in KINDS])
+        found = [entry for entry in read(path).entries if entry.kind in KINDS]
     except OSError:
         return []
     _read = (path, about.st_mtime_ns, about.st_size, found)
     return list(found)
 
 
-def _in_order(found: Sequence[Entry]) -> list[Entry]:
-    """In the order of time. An entry from the future is a clock's mistake: it counts from the entry before it in the file,
-    or it would be the newest for ever, and a card would not come back before its day.
-    """
-    now, before = datetime.now(UTC) + SLACK, datetime.fromtimestamp(0, UTC)
-    kept = []
-    for entry in found:
-        kept.append(entry if entry.at <= now else replace(entry, at=before))
-        before = max(before, kept[-1].at)
-    # After an import a later line may be an earlier moment.
-    return sorted(kept, key=lambda entry: entry.at)
-
-
 def last(kind: str, item: str) -> Entry | None:
-    """The newest entry of this kind for this item."""
-    return next((entry for entry in reversed(entries()) if entry.kind == kind and entry.item == item), None)
+    """The newest entry of this kind for this item.
+
+    What a clock has put into the future is older than all that is not: it would be the newest for ever.
+    """
+    found = [entry for entry in entries() if entry.kind == kind and entry.item == item]
+    now = datetime.now(UTC) + SLACK
+    return next((entry for entry in reversed(found) if entry.at <= now), found[-1] if found else None)
 
 
 @dataclass(frozen=True, kw_only=True)

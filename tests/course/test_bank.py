@@ -93,7 +93,7 @@ def try_course(root: Path, work: Path) -> list[Tried]:
         (
             "function answered nothing",
             "function answered too little",
-            "failed your function answered too little (None).', but:",
+            "cancelled your function answered too little (None).', but:",
         ),
         ("return state in TERMINAL", "return state not in TERMINAL", "check says 'not yet' and not 'passed'"),
         ("def has_ended(state):", "def has_begun(state):", "AttributeError"),
@@ -185,7 +185,7 @@ def test_course_check_tries_the_bank_beside_the_notebooks(course: Path, capsys: 
     assert list(second) == ["exercise", "name", "passed", "score", "expected", "message"]
     assert (second["exercise"], second["name"], second["passed"]) == ("00.1", "only success counts", True)
     assert second["score"] == second["expected"] == 0.43
-    assert "For failed your function answered False." in second["message"]
+    assert "For failed and cancelled your function answered False." in second["message"]
     assert main(["check", "--only", "solutions"]) == 0
     assert "submissions: 7 of 7 as expected\n" in capsys.readouterr().out
 

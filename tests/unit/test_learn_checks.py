@@ -470,7 +470,7 @@ def test_a_job_that_comes_back_again_is_named_with_how_often(make: Make, lab: La
     sql = QUERY_RIGHT.split('"""')[1]
     text = f'def stuck_jobs():\n    return """{sql} union all {sql} union all {sql}"""\n'
     verdict = check("03.2", make(text, "stuck_jobs"))
-    assert "one job more than once: running, started 60 min ago" in verdict.happened
+    assert "3 jobs more than once: running, started 60 min ago" in verdict.happened
     assert verdict.happened.endswith(", 3 times.") and verdict.seen == "The same customer is told 3 times."
     assert "`union all`" in verdict.why
 
@@ -478,10 +478,10 @@ def test_a_job_that_comes_back_again_is_named_with_how_often(make: Make, lab: La
 def test_all_states_that_were_answered_wrong_are_named(make: Make) -> None:
     """Both kinds of wrong answers stand in one message, and both of what people see."""
     verdict = check("00.1", make("def has_ended(state):\n    return state in ('pending', 'failed')\n", "has_ended"))
-    assert verdict.happened == "For completed your function answered False, for pending it answered True."
+    assert verdict.happened == "For completed and cancelled your function answered False, for pending it answered True."
     assert "waits for a job that is over" in verdict.seen and "gives up on a job that goes on" in verdict.seen
     assert verdict.why == (
-        "completed is terminal, so the answer is True; pending is not terminal, so the answer is False."
+        "completed and cancelled are terminal, so the answer is True; pending is not terminal, so the answer is False."
     )
 
 
@@ -489,7 +489,7 @@ def test_several_rows_that_are_not_stuck_are_all_named(make: Make, lab: Lab) -> 
     """A query that finds two healthy rows is told of both."""
     function = make("def stuck_jobs():\n    return \"select id from jobs where state = 'running'\"\n", "stuck_jobs")
     assert (
-        "finds the rows of 2 jobs that are not stuck: running, started 60 min ago" in check("03.2", function).happened
+        "finds the rows of 4 jobs that are not stuck: running, started 60 min ago" in check("03.2", function).happened
     )
 
 
@@ -506,8 +506,8 @@ def test_a_check_is_recorded_with_the_text_that_was_checked(make: Make, kept: Pa
     check("03.1", None)
     first, second = progress.entries()
     assert (first.kind, first.lesson, first.item) == ("check", "03", "03.1")
-    assert first.data == {"status": "not yet", "source": NAIVE}
-    assert second.data == {"status": "not yet", "source": ""}
+    assert first.data == {"status": "not yet", "named": True, "source": NAIVE}
+    assert second.data == {"status": "not yet", "named": False, "source": ""}
 
 
 def test_what_is_recorded_of_a_text_has_a_bound(kept: Path) -> None:

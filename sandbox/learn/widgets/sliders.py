@@ -254,7 +254,9 @@ def _are(values: Mapping[str, float]) -> str:
 
 def _is_number(given: Any) -> bool:
     # A whole number has no bound in Python, and a slider has.
-    return isinstance(given, (int, float)) and not isinstance(given, bool) and abs(given) <= MOST
+    return (
+        isinstance(given, (int, float)) and not isinstance(given, bool) and abs(given) <= 1e15
+    )  # beyond it a float does not tell two whole numbers apart
 
 
 def _text(lesson: Any) -> str:
