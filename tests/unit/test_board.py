@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,13 @@ def test_a_long_reason_is_cut() -> None:
 
 
 # --- events and stories
+
+
+def test_a_name_is_cut_and_can_not_steer_a_terminal() -> None:
+    """A task's name of any length stays a column; escapes and changes of direction are shown as what can not be shown."""
+    view = row_view(replace(row(), task="x" * 100_000))
+    assert len(view["task"]) < 1000
+    assert row_view(replace(row(), task="\x1b[2Ja\u202eb"))["task"] == "\ufffd[2Ja\ufffdb"
 
 
 @pytest.mark.parametrize("kind", KINDS)

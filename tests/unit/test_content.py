@@ -80,6 +80,20 @@ def test_two_files_of_a_lesson_are_one(write: Write) -> None:
     assert [one.id for one in content.all_items(root)] == ["03.q1", "03.q2"]
 
 
+@pytest.mark.parametrize("name", ["03-signal.toml", "signal.toml", "3_signal.toml"])
+def test_a_file_whose_name_nobody_reads_is_refused(write: Write, name: str) -> None:
+    """A slip in the name would otherwise be a lesson without practice."""
+    with pytest.raises(
+        BadNotebook, match=r"nothing reads a file of this name; call it after its lesson, NN_slug\.toml"
+    ):
+        content.items("03", write("", name))
+
+
+def test_the_mark_that_some_editors_put_in_front_is_passed_over(write: Write) -> None:
+    """A file that begins with a byte order mark is read as any other."""
+    assert content.items("03", write(b"\xef\xbb\xbf# nothing yet\n")) == ()
+
+
 def test_an_id_in_two_files_is_refused(write: Write) -> None:
     """The second file is named."""
     write(GAP)

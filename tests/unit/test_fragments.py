@@ -114,6 +114,22 @@ def test_it_does_not_read_or_write_here(tmp_path: Path, monkeypatch: pytest.Monk
     assert run("import os, sandbox.jobs; print('SANDBOX_REDIS_URL' in os.environ)").printed == "False"
 
 
+@pytest.mark.parametrize(
+    "trick",
+    [
+        "os.remove('out'); os.mkfifo('out')",
+        "os.remove('out'); os.symlink('/etc/hostname', 'out')",
+        "shutil.rmtree(os.getcwd())",
+        "os.mkfifo('left')",
+        "open('left', 'w').write('[1]')",
+    ],
+)
+def test_what_a_fragment_does_to_its_folder_holds_nobody_up(trick: str) -> None:
+    """What it printed is what it printed, whatever it has put in the place of our files."""
+    ran = fragments.run(f"import os, shutil\nprint('here', flush=True)\n{trick}\nos._exit(3)")
+    assert (ran.kind, ran.printed, ran.error) == ("error", "here", "the process ended with 3")
+
+
 def test_the_same_code_is_run_once(tmp_path: Path) -> None:
     """In one process: a fragment does not depend on chance."""
     code = f"open({str(tmp_path / 'runs')!r}, 'a').write('x')"

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from sandbox.errors import BadSetting, GraderFailed
+from sandbox.grade import runner
 from sandbox.learn import Batch, Planted, check, checking, grade, hint, progress
 from sandbox.learn.checking import CHECKERS
 from sandbox.learn.checks.clauses import around, catching
@@ -270,6 +271,23 @@ def test_an_empty_function_is_not_attempted(exercise: str, make: Make, lab: Lab)
     assert grade(exercise, function, cases) == 0.0
 
 
+def test_a_function_whose_file_is_gone_was_not_judged(make: Make, tmp_path: Path) -> None:
+    """After its lab was closed a right function is "inconclusive", and the message says what to run again."""
+    function = make(LOOP_RIGHT, "import_orders")
+    (tmp_path / "work" / "submission.py").unlink()
+    verdict = check("03.1", function)
+    assert verdict.status == Status.INCONCLUSIVE and "was not judged" in verdict.happened
+    assert "submission.py, is gone" in verdict.happened and "%%worker_file" in verdict.happened
+
+
+def test_a_worker_file_that_is_no_text_is_said_to_be_none(make: Make, tmp_path: Path) -> None:
+    """A file in the work folder that is not UTF-8 is named, with what to do."""
+    function = make(LOOP_RIGHT, "import_orders")
+    (tmp_path / "work" / "other.py").write_bytes(b"\xff\xfe")
+    verdict = check("03.1", function)
+    assert verdict.status == Status.NOT_YET and "other.py can not be read as text" in verdict.happened
+
+
 @pytest.mark.parametrize(
     "thing",
     [None, "import_orders", 7, lambda job, rows: None, len],
@@ -284,7 +302,6 @@ def test_what_is_no_function_of_a_worker_file_is_told_how_to_become_one(thing: A
 
 def test_an_infinite_loop_is_killed_and_costs_only_its_own_case(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """A case that never ends is killed; the next case still runs in a new process."""
-    from sandbox.grade import runner
 
     monkeypatch.setattr(runner, "PATIENCE_SECONDS", 1)
     text = LOOP_RIGHT.replace("    try:\n        for", "    while len(rows) == 9:\n        pass\n    try:\n        for")
@@ -343,6 +360,9 @@ def test_what_the_function_prints_does_not_reach_the_graders_stderr(
 def test_a_grader_that_breaks_is_inconclusive_and_no_mark(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """When our own child does not start, check says "inconclusive" and grade raises instead of marking."""
     monkeypatch.setattr(sys, "executable", "/bin/false")
+    if runner._spare is not None:  # one that a check before this has started
+        runner._spare[1].end()
+    monkeypatch.setattr(runner, "_spare", None)
     function = make(LOOP_RIGHT, "import_orders")
     verdict = check("03.1", function)
     assert verdict.status == Status.INCONCLUSIVE and "not your fault" in verdict.happened

@@ -195,6 +195,23 @@ def test_a_bad_range_is_refused(given: Any, says: str) -> None:
         Range.of("x", given)
 
 
+def test_a_bad_range_leaves_the_sliders_that_are_there(names: dict[str, Any]) -> None:
+    """After a refusal the ones before work on, and good ranges make new ones."""
+    before = sliders("03", rows=(8, 200))
+    with pytest.raises(BadSetting):
+        sliders("03", rows=(8, 8))
+    assert sliders("03") is before and before.set(rows=80) and names["rows"] == 80
+    assert sliders("03", rows=(8, 100)) is not before
+
+
+@pytest.mark.parametrize("value", [10**400, float("inf"), float("nan")])
+def test_a_number_without_a_place_on_any_slider_is_refused(names: dict[str, Any], value: float) -> None:
+    """A whole number of any length is one in Python, and no number of a slider."""
+    with pytest.raises(BadSetting):
+        sliders("03", **RANGES).set(rows=value)
+    assert names["rows"] == 40
+
+
 def test_a_range_has_its_ends_and_no_rounding_errors() -> None:
     """Steps of a tenth are tenths, and the upper end is in it also where no step ends there."""
     assert Range.of("x", (0.1, 0.7, 0.1)).places() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
